@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading.example_streams import ExampleStreams, ReadNotes
+from arrows.engine.reading.example_streams import ExampleStreams, Refused
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
 from arrows.engine.reading.index_bounds import index_ports
@@ -52,32 +52,33 @@ class ExampleReader:
         """A hash of how the block reads, without its functions' code and content."""
         return described(self.plan, self.indices, self.source)
 
-    def read_all(self, examples: Iterable[object], first: int = 0, notes: ReadNotes | None = None) -> Wirings:
+    def read_all(self, examples: Iterable[object], first: int = 0, refused: Refused = None) -> Wirings:
         """Reads examples; arguments and errors are those of `read_chunk`.
 
         Of examples that are collected because they do not fit, there are no wirings.
         """
-        return Wirings.joined(list(self.read_chunks(examples, first, notes)))
+        return Wirings.joined(list(self.read_chunks(examples, first, refused)))
 
     def read_chunks(
-        self, examples: Iterable[object], first: int = 0, notes: ReadNotes | None = None
+        self, examples: Iterable[object], first: int = 0, refused: Refused = None
     ) -> Iterator[Wirings]:
         """As `read_all`, chunk by chunk; memory holds one."""
         for block in blocks(examples, CHUNK):
-            yield self.read_chunk(block, first, notes)
+            yield self.read_chunk(block, first, refused)
             first += len(block)
 
-    def read_chunk(self, examples: Sequence[object], first: int, notes: ReadNotes | None = None) -> Wirings:
+    def read_chunk(self, examples: Sequence[object], first: int, refused: Refused = None) -> Wirings:
         """Reads some examples of a set.
 
         Args:
             examples: the examples.
             first: what the first example is called in messages.
-            notes: takes what is noted.
+            refused: takes the errors of examples that do not fit, by their numbers in messages; None: the
+                first of them ends the reading.
 
         Raises:
-            InputError: an example is not what the block expects, and ``notes`` collect no errors; it says
-                which, where and why.
+            InputError: an example is not what the block expects, and ``refused`` is None; it says which,
+                where and why.
         """
         try:
             streams = self._idle.pop()
@@ -85,7 +86,7 @@ class ExampleReader:
             streams = ExampleStreams(
                 self.plan, self.code, indices=self.indices, max_nodes=self.max_nodes, explain=self.explain
             )
-        wirings = streams.read(examples, first, ReadNotes() if notes is None else notes)
+        wirings = streams.read(examples, first, refused)
         self._idle.append(streams)
         return wirings
 

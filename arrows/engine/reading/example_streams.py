@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,28 +29,8 @@ from arrows.engine.values import (
 )
 from arrows.typesys import InputError, input_message
 
-
-@dataclass(frozen=True, slots=True)
-class ReadNotes:
-    """What is noted while examples are read, each of them once; by the examples' numbers in messages.
-
-    Attributes:
-        refused: the examples that do not fit; None: the first of them ends the reading.
-        replays: the iterators of examples that have any, to say what is wrong when a batch runs.
-    """
-
-    refused: dict[int, InputError] | None = None
-    replays: dict[int, IteratorReplay] = field(default_factory=dict)
-
-    def refuse(self, number: int, error: InputError) -> None:
-        """Notes an error, or raises it."""
-        if self.refused is not None:
-            self.refused[number] = error
-            return
-        try:
-            raise error
-        finally:
-            del error  # its traceback leads here: a circle, which would keep the model alive
+Refused: TypeAlias = dict[int, InputError] | None
+"""The errors of examples that do not fit, by their numbers in messages; None: the first ends the reading."""
 
 
 class ExampleStreams:
@@ -87,7 +66,7 @@ class ExampleStreams:
             name: [] for name in ("S", "K", "SRC", "CNT", *numbered, *visits)
         }
         names: dict[str, Any] = dict(lowered.names)
-        self.replay = replay = IteratorReplay()
+        replay = IteratorReplay()
         self.memos: list[dict[int, object] | IteratorReplay] = [replay]
         for name in [name for name in names if name.startswith("MEMO")]:
             names[name] = {}
@@ -108,13 +87,13 @@ class ExampleStreams:
         if hasattr(self, "_names"):
             self._names.clear()
 
-    def read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
+    def read(self, examples: Sequence[object], first: int, refused: Refused) -> Wirings:
         """Reads and hashes a chunk of examples; in messages, they count from ``first``.
 
         The wirings are of the examples that fit.
         """
         self._clear()
-        wirings = self._read(examples, first, notes)
+        wirings = self._read(examples, first, refused)
         self._clear()
         return wirings
 
@@ -124,12 +103,13 @@ class ExampleStreams:
         for memo in self.memos:
             memo.clear()
 
-    def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
+    def _read(self, examples: Sequence[object], first: int, refused: Refused) -> Wirings:
         def refuse(place: int, cause: Exception) -> None:
             number = first + place
-            if not notes.refused or number not in notes.refused:
-                replay = notes.replays.get(number)
-                notes.refuse(number, self._refusal(examples[place], number, replay, cause))
+            if refused is None:
+                raise self._refusal(examples[place], number, cause)
+            if number not in refused:
+                refused[number] = self._refusal(examples[place], number, cause)
 
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.main_yields
@@ -149,8 +129,6 @@ class ExampleStreams:
                     raise TooManyNodes
             except Exception as error:  # noqa: BLE001 (user code: all is reported with its example)
                 failed = error
-            if self.replay:
-                notes.replays[first + place] = self.replay.taken()
             if failed is not None:  # outside of the handler: what is raised now is all that a traceback shows
                 try:
                     refuse(place, failed)
@@ -162,17 +140,15 @@ class ExampleStreams:
                 memo.clear()
             bounds.append(tuple(map(len, streams)))
         wirings = self._columns(np.array(bounds, np.int64).T, refuse)
-        if not notes.refused:
+        if not refused:
             return wirings
-        fits = [first + place not in notes.refused for place in range(len(examples))]
+        fits = [first + place not in refused for place in range(len(examples))]
         return wirings.select(np.flatnonzero(fits))
 
-    def _refusal(
-        self, example: object, number: int, replay: IteratorReplay | None, cause: Exception
-    ) -> InputError:
+    def _refusal(self, example: object, number: int, cause: Exception) -> InputError:
         """The error of an example, which says where in it something is wrong if that can still be found."""
         try:
-            self.explain(example, number, replay)
+            self.explain(example, number)
         except InputError as error:
             return error
         if isinstance(cause, TooManyNodes):  # `explain` counts fewer nodes and may pass

@@ -52,8 +52,6 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     form, result = typed.form, value
     assert isinstance(form, Read)
     if form.function is not None:
-        if not form.counts:
-            walk.require_unspent(value)
         try:
             result = form.function(value)
         except Unfit as error:

@@ -51,7 +51,6 @@ def choice(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
         selector = cases.pop(0)
         key, _ = yield walk.visit(selector, value, path)
     else:
-        walk.require_unspent(value)
         try:
             key = form.key(value)
         except Unfit as error:

@@ -11,7 +11,6 @@ from typing import Any
 from arrows import combinators as core
 from arrows.engine.reference import apply, control_flow, sequences
 from arrows.engine.reference.walk import MAX_NODES, Meaning, Semantics, Walk
-from arrows.engine.values import IteratorReplay
 from arrows.inference import Typed
 
 MEANINGS: dict[type[core.AnyBlock], Meaning] = {
@@ -43,7 +42,6 @@ def interpret(
     semantics: Semantics,
     number: int | None = None,
     max_nodes: int = MAX_NODES,
-    replay: IteratorReplay | None = None,
 ) -> Any:
     """Walks a typed expression over one example.
 
@@ -54,11 +52,9 @@ def interpret(
         number: the example's place in its batch, for messages.
         max_nodes: how many blocks may run on tensors, or how many calls of recursive blocks there may be,
             before the walk counts as endless.
-        replay: as in `Walk`.
 
     Raises:
-        UsedUp: the example was read before, and a function would read an iterator again.
         InputError: the example does not fit, a user's function failed on it (its error is chained), or there
             is no end to it.
     """
-    return Walk(MEANINGS, semantics, typed, number, max_nodes, replay).run(example)
+    return Walk(MEANINGS, semantics, typed, number, max_nodes).run(example)

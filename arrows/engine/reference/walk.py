@@ -16,7 +16,6 @@ from arrows.engine.values import (
     describe,
     describe_error,
     is_of_users,
-    iterators_in,
     trampoline,
 )
 from arrows.inference import Knot, Typed
@@ -58,10 +57,6 @@ class Endless:
         return f"Endless({self.element!r})"
 
 
-class UsedUp(Exception):
-    """A walk came to something that was read before and cannot be read again."""
-
-
 MAX_NODES = 10**7
 # An endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB.
 _LEVELS = 500_000
@@ -95,10 +90,8 @@ class Walk:
         root: the expression.
         number: the example's place in its batch, for messages.
         max_nodes: as in `interpret`.
-        replay: the iterators of the example as a reader has read them; None: nobody has read the example.
 
     Attributes:
-        spent: whether the example was read before, and has iterators, which are used up by now.
         active: the calls of recursive blocks that have begun and not ended: knot, input, and its place.
         check_at: the number of active calls at which the walk next looks for a cycle.
         repeated: the results, by identity of the occurrence, of occurrences that stand at several places.
@@ -114,7 +107,6 @@ class Walk:
         root: Typed,
         number: int | None,
         max_nodes: int,
-        replay: IteratorReplay | None = None,
     ) -> None:
         self.meanings = meanings
         self.semantics = semantics
@@ -129,12 +121,10 @@ class Walk:
         self.repeated: dict[int, Located] = {}
         self.shared_results: dict[tuple[int, T.Type, int], tuple[object, Located | None]] = {}
         self.case_numbers: dict[int, dict[Hashable, int]] = {}
-        self.read_before, self.spent = replay is not None, False
-        self.replay = IteratorReplay() if replay is None else replay
+        self.replay = IteratorReplay()
 
     def run(self, example: object) -> Any:
         """The value of the whole expression."""
-        self.spent = self.read_before and bool(iterators_in(example))
         result = self.visit(self.root, example, ExamplePath())
         value, _ = result if isinstance(result, tuple) else trampoline(result)
         return value
@@ -190,24 +180,12 @@ class Walk:
             try:
                 element = next(elements)
             except StopIteration:
-                failure = self.replay.failures.get(id(value))
-                if failure is not None:  # when it was read before
-                    self.fail(typed, path, describe_error(failure), failure)
                 return
             except Exception as error:  # noqa: BLE001 (the user's own iterator)
                 self.fail(typed, path, describe_error(error), error)
             if number >= self.max_nodes:
                 self._too_long(typed, path)
             yield element
-
-    def require_unspent(self, value: Any) -> None:
-        """Stops a walk where a function of the user could read an iterator that is used up.
-
-        Raises:
-            UsedUp: it could, and would give something else than it gave the reader.
-        """
-        if self.spent and iterators_in(value):
-            raise UsedUp
 
     def fail(
         self, typed: Typed, path: ExamplePath, reason: str, cause: BaseException | None, hint: str = ""

@@ -295,8 +295,7 @@ class BatchRunner:
     def _explain(self, batch: BatchInput, first: int, place: int) -> None:
         """Raises the error of an example whose values are wrong, if the example is at hand."""
         if batch.objects is not None:
-            number = int(batch.numbers[first + place])
-            self.explain(batch.objects[first + place], number, batch.replays.get(number))
+            self.explain(batch.objects[first + place], int(batch.numbers[first + place]))
 
     def _pieces_to_plan(self, part: WiredBatch) -> int:
         """Into how many pieces a part has to be cut so that its schedule alone stays within the limit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,6 @@ from arrows.engine.reading import (
     ExampleReader,
     Fingerprint,
     Outputs,
-    ReadNotes,
     Wirings,
     fingerprint,
     lengths_of,
@@ -28,7 +27,6 @@ from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_file import said_of, set_in_file
-from arrows.engine.values import IteratorReplay
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message
 
 if TYPE_CHECKING:
@@ -53,14 +51,12 @@ class BatchInput:
     Attributes:
         wired: the examples as wirings.
         objects: the examples themselves; None if only their wirings are there.
-        replays: by an example's number, its iterators as they were read, if it has any.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
         ids: the integer that each example's dropout masks depend on; by default its number.
     """
 
     wired: WiredBatch
     objects: Sequence[Any] | None
-    replays: Mapping[int, IteratorReplay]
     numbers: HostArray
     ids: HostArray
 
@@ -159,17 +155,17 @@ class BatchReader:
         """Reads a batch; messages name its ``purpose``."""
         if isinstance(examples, Prepared):
             examples = examples[:]
-        objects, notes = None, ReadNotes()
+        objects = None
         if isinstance(examples, Batch):
             self._check(examples.prepared)
             wired, numbers = examples.wired, examples.indices
         else:
             objects = as_examples(examples, purpose)
             with self.reader.hinting(examples):
-                wired = WiredBatch.all(self.reader.read_all(objects, 0, notes))
+                wired = WiredBatch.all(self.reader.read_all(objects))
             numbers = wired.indices
         ids = numbers if ids is None else as_ids(ids, len(wired))
-        return BatchInput(wired, objects, notes.replays, numbers, ids)
+        return BatchInput(wired, objects, numbers, ids)
 
     def read_fitting(self, examples: Sequence[Any], first: int) -> tuple[BatchInput, dict[int, InputError]]:
         """Reads those examples of a part of a stream that fit, and says by number why the others do not.
@@ -177,11 +173,10 @@ class BatchReader:
         The examples count from ``first``.
         """
         refused: dict[int, InputError] = {}
-        notes = ReadNotes(refused)
-        wired = WiredBatch.all(self.reader.read_all(examples, first, notes))
+        wired = WiredBatch.all(self.reader.read_all(examples, first, refused))
         numbers = np.array([n for n in range(first, first + len(examples)) if n not in refused], np.intp)
         objects = [examples[number - first] for number in numbers.tolist()]
-        return BatchInput(wired, objects, notes.replays, numbers, numbers), refused
+        return BatchInput(wired, objects, numbers, numbers), refused
 
     def prepare(
         self,

@@ -22,9 +22,6 @@ class IteratorReplay:
     That makes iterators right, and containers that hand out one iterator again and again: the block that
     returns one runs once, wherever it stands, and its elements are kept for whoever reads them next.
 
-    Attributes:
-        failures: by the identity of a container, the error that it raised in place of an element.
-
     Example:
         >>> replay, numbers = IteratorReplay(), map(float, "12")
         >>> list(replay(numbers)), list(replay(numbers)), list(replay([1]))
@@ -35,40 +32,18 @@ class IteratorReplay:
         # By identity, since an iterator need not be hashable. The container is kept beside its start, so that
         # no other object gets its identity.
         self._starts: dict[int, tuple[object, Iterator[Any]]] = {}
-        self.failures: dict[int, Exception] = {}
 
     def __call__(self, container: Any) -> Iterator[Any]:
         """An iterator over the elements of a container."""
         if isinstance(container, REREADABLE):
             return iter(container)
         if id(container) not in self._starts:
-            elements = self._elements(id(container), iter(container))
-            self._starts[id(container)] = container, tee(elements, 1)[0]
+            self._starts[id(container)] = container, tee(container, 1)[0]
         return copy(self._starts[id(container)][1])
-
-    def _elements(self, identity: int, iterator: Iterator[Any]) -> Iterator[Any]:
-        try:
-            for element in iterator:  # noqa: UP028 (`yield from` would close the user's iterator)
-                yield element
-        except Exception as error:
-            self.failures[identity] = error
-            raise
-
-    def __bool__(self) -> bool:
-        """Whether there is anything that cannot be read again."""
-        return bool(self._starts)
 
     def clear(self) -> None:
         """Forgets all containers, before the next example."""
         self._starts.clear()
-        self.failures.clear()
-
-    def taken(self) -> IteratorReplay:
-        """A replay that goes on with what this one knows, and which this one forgets."""
-        other = IteratorReplay()
-        other._starts, self._starts = self._starts, other._starts
-        other.failures, self.failures = self.failures, other.failures
-        return other
 
 
 # Iterators that are never used up.
