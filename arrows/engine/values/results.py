@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from types import MappingProxyType
-from typing import Any, NoReturn, Self, SupportsIndex, overload
+from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from arrows.arrays import Array, HostArray
 from arrows.engine.device import host_array
 from arrows.engine.values.structure import Recursion, each, recursive
 from arrows.ops import RowSparse
-from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
+from arrows.typesys import types as T
 
 
 class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots that hold anything)
@@ -35,8 +35,6 @@ class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots
     def __new__(cls, items: Iterable[Any], labels: Iterable[Hashable]) -> Self:
         self = super().__new__(cls, items)
         self.labels = tuple(labels)
-        if len(self.labels) != len(self):
-            raise ValueError(f"{len(self.labels)} labels for {len(self)} items")
         return self
 
     def __getitem__(self, key: Any) -> Any:
@@ -47,15 +45,6 @@ class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots
         if isinstance(key, SupportsIndex):
             return super().__getitem__(key)
         raise KeyError(f"no {key!r} among {', '.join(map(T.label, self.labels))}")
-
-    def __getattr__(self, name: str) -> Any:
-        labels: tuple[Hashable, ...] = self.__dict__.get("labels", ())
-        if name in labels:
-            return super().__getitem__(labels.index(name))
-        raise AttributeError(f"no {name!r} among {', '.join(map(T.label, labels))}")
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *filter(str.isidentifier, map(str, self.labels))})
 
     def __reduce__(self) -> tuple[type[Labelled], tuple[Any, ...]]:
         return Labelled, (tuple(self), self.labels)
@@ -96,10 +85,6 @@ class Ragged:
         """The number of elements of each sequence, `[n]`."""
         return np.diff(self.offsets)
 
-    @overload
-    def __getitem__(self, i: int) -> Any: ...
-    @overload
-    def __getitem__(self, i: slice) -> Ragged: ...
     def __getitem__(self, i: int | slice) -> Any:
         """The elements of sequence `i`: views of the arrays, as tuples where the elements are tuples.
 
@@ -109,22 +94,14 @@ class Ragged:
             IndexError: there is no such sequence, or the step of a slice is another.
             TypeError: it is neither a number nor a slice.
         """
-        n = len(self)
         if isinstance(i, slice):
-            first, last, step = i.indices(n)
+            first, last, step = i.indices(len(self))
             if step != 1:
                 raise IndexError(f"sequences are sliced one after the other, not by steps of {step}")
             offsets = self.offsets[first : max(first, last) + 1]
             return Ragged(_slice(self.values, offsets), offsets - offsets[0])
-        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
-            raise TypeError(
-                f"a Ragged is indexed by the number of a sequence or a slice of them, not by {i!r:.60}; "
-                "several by number: [ragged[i] for i in numbers]"
-            )
-        if not -n <= i < n:
-            raise IndexError(f"no sequence {i} among {n}")
-        i %= n
-        return _slice(self.values, self.offsets[i : i + 2])
+        n = range(len(self))[i]
+        return _slice(self.values, self.offsets[n : n + 2])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -133,46 +110,6 @@ class Ragged:
         """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
         rows: list[Any] = _rows(self, len(self), make_tuple, np.ndarray.tolist, np.ndarray.tolist)
         return rows
-
-    def to_dense(self) -> Array:
-        """The sequences as one array ``[n, length, ...]``, without a copy where the device's arrays allow it.
-
-        `np.asarray(ragged)` and DLPack (`torch.from_dlpack(ragged)`) read it so.
-
-        Raises:
-            ArrowValueError: they differ in length.
-            ArrowTypeError: their elements are no tensors.
-
-        >>> Ragged(np.arange(4), np.array([0, 2, 4])).to_dense().tolist()
-        [[0, 1], [2, 3]]
-        """
-        values = self.values.to_dense() if isinstance(self.values, Ragged) else self.values
-        if values is None or isinstance(values, tuple):
-            raise ArrowTypeError(
-                "the elements of these sequences are no tensors, and they make no array; their parts may: "
-                f"{'ragged.values' if values is None else 'Ragged(ragged.values[0], ragged.offsets)'}"
-            )
-        lengths = np.unique(self.lengths)
-        if len(lengths) > 1:
-            raise ArrowValueError(
-                f"sequences of {lengths[0]} to {lengths[-1]} elements make no array; ragged.values and "
-                "ragged.offsets are arrays, and ragged.tolist() gives lists"
-            )
-        length = int(lengths[0]) if len(lengths) else 0
-        dense: Array = values.reshape((len(self), length, *values.shape[1:]))
-        return dense
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        return np.array(self.to_dense(), dtype, copy=copy)
-
-    def __dlpack__(self, **arguments: Any) -> Any:
-        dense: Any = self.to_dense()
-        return dense.__dlpack__(**arguments)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        dense: Any = self.to_dense()
-        place: tuple[int, int] = dense.__dlpack_device__()
-        return place
 
     def __repr__(self) -> str:
         values = self.values

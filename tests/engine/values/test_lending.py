@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import get_device
-from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 
 WORDS = ar.Vocabulary(["a", "b"])
@@ -28,7 +26,6 @@ def handed_out() -> dict[str, Any]:
         "result": model([["a"]]),
         "values": sequences.values,
         "offsets": sequences.offsets,
-        "ragged": sequences,
         "parameter": model.params["fc/weight"],
         "gradient": grads["fc/weight"],
         "rows": rows.rows,
@@ -57,32 +54,3 @@ def test_a_parameter_lends_its_live_memory():
     borrowed = np.from_dlpack(model.params["fc/bias"])
     model.params["fc/bias"][...] = 7
     assert borrowed.tolist() == [7]
-
-
-def test_sequences_of_one_length_are_an_array():
-    nested = Ragged(Ragged(np.arange(6), np.array([0, 3, 6])), np.array([0, 1, 2]))
-    assert np.asarray(nested).tolist() == [[[0, 1, 2]], [[3, 4, 5]]]
-    vectors = Ragged(np.arange(8.0).reshape(4, 2), np.array([0, 2, 4]))
-    assert np.asarray(vectors).shape == (2, 2, 2) and np.shares_memory(vectors.to_dense(), vectors.values)
-    assert np.asarray(vectors, "float32").dtype == "float32"
-    assert not np.shares_memory(np.array(vectors), vectors.values)
-    assert np.asarray(Ragged(np.zeros((0, 3)), np.array([0]))).shape == (0, 0, 3)
-    assert np.asarray(Ragged(np.zeros(0), np.array([0, 0, 0]))).shape == (2, 0)
-
-
-def test_what_is_no_array_says_so():
-    uneven = Ragged(np.arange(3), np.array([0, 1, 3]))
-    for read in (np.asarray, np.from_dlpack):
-        with pytest.raises(ar.ArrowValueError, match="sequences of 1 to 2 elements make no array"):
-            read(uneven)
-    for values in ((np.arange(3),), None):
-        with pytest.raises(ar.ArrowTypeError, match="are no tensors"):
-            np.asarray(Ragged(values, np.array([0, 3])))
-    with pytest.raises(ar.InputError, match=r"make no array|expected"):
-        ar.compile(ar.Vector(2))([uneven])
-
-
-def test_nothing_crosses_from_a_device_unasked():
-    array = get_device("fake").to_device(np.arange(4.0))
-    with pytest.raises(TypeError):
-        np.asarray(Ragged(array, np.array([0, 2, 4])))
