@@ -63,12 +63,10 @@ def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
         return LossWeights({}, None, "float32", missing)
     if isinstance(loss, str):
         loss = {loss: 1.0}
-    if not isinstance(loss, Mapping):
+    if not isinstance(loss, Mapping) or not loss:
         raise ArrowTypeError(
             f"loss must be the name of a Metric, or a dict of names and weights, not {loss!r}"
         )
-    if not loss:
-        raise ArrowValueError("loss names no Metric; leave it out to differentiate the result itself")
     weights: dict[int, float] = {}
     numbers = {stream.name: number for number, stream in enumerate(plan.lowered.streams.metrics)}
     dtype = "float32"
@@ -77,8 +75,6 @@ def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
             raise ArrowValueError(
                 f"no Metric is named {name!r}; the block has {', '.join(map(repr, numbers)) or 'none'}"
             )
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-            raise ArrowTypeError(f"the weight of the metric {name!r} must be a number, not {weight!r}")
         type = plan.lowered.streams.metrics[numbers[name]].type
         if not type.floating:
             raise ArrowTypeError(f"the metric {name!r} is {type}, and only floats can be a loss")
@@ -97,12 +93,9 @@ def input_names(inputs: Iterable[str], params: Container[str]) -> tuple[str, ...
     >>> input_names(iter(["x", "y", "x"]), ())
     ('x', 'y')
     """
-    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+    listed = [] if isinstance(inputs, str) else list(inputs)
+    if isinstance(inputs, str) or not all(isinstance(name, str) for name in listed):
         raise ArrowTypeError(f"inputs must be a list of names, not {inputs!r}")
-    listed = list(inputs)
-    wrong = [name for name in listed if not isinstance(name, str)]
-    if wrong:
-        raise ArrowTypeError(f"inputs must be a list of names, and {wrong[0]!r} is none")
     taken = sorted(name for name in listed if name in params)
     if taken:
         raise ArrowValueError(f"an input and a parameter are both named {taken[0]!r}; rename the input")
@@ -127,21 +120,17 @@ def read_sites(plan: Plan, name: str) -> list[Site]:
         names = sorted({site_name for _, site_name in reads})
         raise ArrowValueError(f"no input is named {name!r}; named inputs are {names or 'none'}")
     types = sorted({site.outputs[0] for site in sites}, key=str)
-    if not all(type.dtype.startswith("float") for type in types):
-        raise ArrowTypeError(
-            message(
-                f"cannot differentiate with respect to the input {name!r}",
-                reason=f"it is {sites[0].outputs[0]}, and only floats have gradients",
-            )
+    reason = hint = ""
+    if not all(type.floating for type in types):
+        reason = f"it is {types[0]}, and only floats have gradients"
+    elif len(types) > 1:
+        reason, hint = (
+            f"inputs of two types have that name: {' and '.join(map(str, types))}",
+            "give them two names",
         )
-    if len(types) > 1:
-        raise ArrowTypeError(
-            message(
-                f"cannot differentiate with respect to the input {name!r}",
-                reason=f"inputs of two types have that name: {' and '.join(map(str, types))}",
-                hint="give them two names",
-            )
-        )
+    if reason:
+        attempt = f"cannot differentiate with respect to the input {name!r}"
+        raise ArrowTypeError(message(attempt, reason=reason, hint=hint))
     return sites
 
 
@@ -151,29 +140,20 @@ def check_output(typed: Typed) -> None:
     Raises:
         ArrowTypeError: the result holds a Python object or an endless sequence; the input is a tensor.
     """
+    reason = hint = ""
     pending = [typed.output]
     while pending:
         type = pending.pop()
-        if isinstance(type, (T.Input, T.Broadcast)):
-            endless = isinstance(type, T.Broadcast)
-            raise ArrowTypeError(
-                message(
-                    f"cannot compile {typed.form.label}",
-                    [Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)],
-                    reason="a model gives tensors, and its result "
-                    + (f"holds the endless sequence {type}" if endless else "holds a Python object (Input)"),
-                    hint="use it up inside the model"
-                    if endless
-                    else "read it as a tensor, say with ar.Scalar(); block.eval(x) shows Python objects too",
-                )
-            )
+        if isinstance(type, T.Input):
+            reason = "a model gives tensors, and its result holds a Python object (Input)"
+            hint = "read it as a tensor, say with ar.Scalar(); block.eval(x) shows Python objects too"
+        elif isinstance(type, T.Broadcast):
+            reason = f"a model gives tensors, and its result holds the endless sequence {type}"
+            hint = "use it up inside the model"
         pending.extend(type.children)
     if T.leaves(typed.input):
-        raise ArrowTypeError(
-            message(
-                f"cannot compile {typed.form.label}",
-                [Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)],
-                reason=f"an example is a Python object (Input), and the block takes {typed.input}",
-                hint="read the tensors first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape) in front",
-            )
-        )
+        reason = f"an example is a Python object (Input), and the block takes {typed.input}"
+        hint = "read the tensors first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape) in front"
+    if reason:
+        side = Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)
+        raise ArrowTypeError(message(f"cannot compile {typed.form.label}", [side], reason=reason, hint=hint))

@@ -319,10 +319,8 @@ def _fits(value: Any, shape: tuple[int, ...], dtype: str) -> bool:
 
 
 def _described(value: object) -> str:
-    if masked := masked_elements(value):
-        return f"{type(value).__name__} with {masked} masked element{'s' if masked > 1 else ''}"
     return (
-        f"{value.dtype}{list(value.shape)}"
+        f"{value.dtype}{list(value.shape)}{' with masked elements' * bool(masked_elements(value))}"
         if hasattr(value, "dtype") and hasattr(value, "shape")
         else type(value).__name__
     )
@@ -344,23 +342,19 @@ def first_values(spec: Parameter, seed: int, name: str, owner: object) -> HostAr
     >>> first_values(ones, 0, "Scale_1/scale", None).tolist()
     [1.0, 1.0]
     """
+
+    def failed(reason: str) -> ArrowValueError:
+        layer = [Side(owner.label, "", owner.site)] if isinstance(owner, Block) else []
+        return ArrowValueError(
+            message(f"cannot make parameter {name!r}", layer, reason=f"its initializer {reason}")
+        )
+
     try:
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        try:
-            values = spec.initializer(generator, spec.shape, spec.dtype)
-        except Exception as error:
-            raise ArrowValueError(f"the initializer of {name!r} raised {describe_error(error)}") from error
-        if masked_elements(values):
-            raise ArrowValueError(f"the initializer of {name!r} gave {_described(values)}; fill it first")
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            raise ArrowValueError(f"the initializer of {name!r} gave no numbers, where {spec.type} is wanted")
-        if array.shape != spec.shape:
-            shapes = f"{list(array.shape)}, not {list(spec.shape)}"
-            raise ArrowValueError(f"the initializer of {name!r} gave an array of shape {shapes}")
-    except ArrowValueError as error:
-        layer = [Side(owner.label, "", owner.site)] if isinstance(owner, Block) else []
-        words = message(f"cannot make parameter {name!r}", layer, reason=str(error))
-        raise ArrowValueError(words) from error.__cause__
+        array = np.asarray(spec.initializer(generator, spec.shape, spec.dtype))
+    except Exception as error:
+        raise failed(f"raised {describe_error(error)}") from error
+    if array.shape != spec.shape or array.dtype.kind not in "biuf":
+        raise failed(f"gave {_described(array)}, where {spec.type} is wanted")
     # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")

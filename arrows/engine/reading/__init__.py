@@ -9,7 +9,7 @@ says how a model reads, so that only models that read alike share prepared sets.
 from __future__ import annotations
 
 from arrows.engine.reading.content_digest import Unhashable as Unhashable, digest as digest
-from arrows.engine.reading.example_reader import ExampleReader as ExampleReader
+from arrows.engine.reading.example_reader import ExampleReader as ExampleReader, blocks as blocks
 from arrows.engine.reading.fingerprint import Fingerprint as Fingerprint, fingerprint as fingerprint
 from arrows.engine.reading.index_arrays import (
     index_type as index_type,

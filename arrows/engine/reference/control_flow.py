@@ -95,7 +95,10 @@ def _find_cycle(walk: Walk, typed: Typed) -> None:
     for knot, value, path in walk.active:
         key = (id(knot), _identity(knot.input, value))
         if key in seen:
-            walk.fail(typed, path, _explain_cycle(knot.input, seen[key], path), None)
+            first = str(seen[key]) or "the root"
+            walk.fail(
+                typed, path, f"endless: the recursion is in the midst of this value, from {first} on", None
+            )
         seen[key] = path
 
 
@@ -113,23 +116,6 @@ def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
             numbers.append(len(value))
             todo.extend((type.element, element) for element in value)
     return tuple(numbers)
-
-
-def _explain_cycle(type: T.Type, first: ExamplePath, again: ExamplePath) -> str:
-    """Why a recursion that is entered again on the same value of a type has no end."""
-    if not T.holds(type, T.Input):
-        return "endless: the recursion came back to the same lengths, and nothing else could end it"
-    if _keys(first) != _keys(again):
-        return f"the data is cyclic: this is the object at {str(first) or 'the root'}"
-    return (
-        "endless: the recursion came back to the same object without going into a part of it, "
-        "as GetItem, Map or Fold would"
-    )
-
-
-def _keys(path: ExamplePath) -> list[list[str]]:
-    """The keys on the way to a value, or to each item of a tuple that was put together."""
-    return [place.keys for place in ([path] if path.items is None else path.items)]
 
 
 def shared(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:

@@ -27,7 +27,7 @@ from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_file import said_of, set_in_file
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message
+from arrows.typesys import ArrowValueError, InputError, message
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -130,19 +130,12 @@ def as_ids(ids: object, count: int) -> HostArray:
     """The caller's ids of a batch's examples.
 
     Raises:
-        ArrowTypeError: they are no integers.
-        ArrowValueError: there are more or fewer than examples.
+        ArrowValueError: they are no integers, or more or fewer than examples.
     """
     numbers = np.asarray(ids)
-    if numbers.shape == (0,):  # a list without numbers has no element type
-        numbers = numbers.astype(np.int64)
-    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
-        raise ArrowTypeError(
-            message("cannot tell examples apart", reason=f"expected one integer an example, got {ids!r}")
-        )
-    if len(numbers) != count:
-        raise ArrowValueError(f"{len(numbers)} ids for {count} examples")
-    return numbers
+    if numbers.shape != (count,) or (count and numbers.dtype.kind not in "iu"):
+        raise ArrowValueError(f"ids must be {count} integers, one an example, not {ids!r:.60}")
+    return numbers.astype(np.int64, copy=False)
 
 
 class BatchReader:

@@ -192,10 +192,7 @@ def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
     is read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for
     the elements of a sequence is left out, for these rows are in its nodes' order.
     """
-    single = plan.reads_at_once[plan.pairs.operation[keys.pair]]
-    single[1:] &= keys.pair[1:] != keys.pair[:-1]  # an operation's steps in a component follow one another
-    single[:-1] &= keys.pair[1:] != keys.pair[:-1]
-    (chosen,) = single.nonzero()
+    (chosen,) = plan.reads_at_once[plan.pairs.operation[keys.pair]].nonzero()
     chosen = chosen[plan.pairs.component[keys.pair[chosen]].argsort(kind="stable")]
     starts, stops = keys.key.searchsorted(chosen), keys.key.searchsorted(chosen, "right")
     ranges = zip(starts.tolist(), stops.tolist(), strict=True)

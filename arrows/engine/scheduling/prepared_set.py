@@ -14,7 +14,6 @@ from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings, lengths_of
 from arrows.engine.scheduling.node_table import NodeTable, node_table
-from arrows.typesys import ArrowTypeError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,6 +117,7 @@ class Prepared:
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
         self.places: Sequence[str] | None = None  # where each example stands in a file, for messages
+        self._places: Any = np.arange(len(wirings))
         self.tables: dict[bool, NodeTable] = {}  # not pickled, since the first batch makes what is missing
 
     @staticmethod
@@ -156,30 +156,16 @@ class Prepared:
         return lengths_of(self.wirings.node_offsets).astype(np.int64, copy=False)
 
     def __getitem__(self, indices: object) -> Batch:
-        """The batch of the examples at ``indices``: integers, a slice, or one integer (a batch of one).
+        """The batch of the examples at ``indices``: integers, a slice, a mask, or one integer
+        (a batch of one).
 
         Raises:
-            IndexError: there is no such example.
-            ArrowTypeError: ``indices`` are no integers.
+            IndexError: there is no such example, or ``indices`` are no integers.
         """
-        if isinstance(indices, slice):
-            return Batch(self, np.arange(len(self))[indices])
-        try:
-            places = np.atleast_1d(np.asarray(indices))
-        except ValueError:  # lists of different lengths
-            places = np.empty((0, 0), np.intp)
-        if places.shape == (0,):
-            places = places.astype(np.intp)
-        if places.dtype.kind not in "iu" or places.ndim != 1:
-            raise ArrowTypeError(
-                message(
-                    "cannot take a batch of a prepared set",
-                    reason=f"expected places in the set, got {indices!r}",
-                )
-            )
-        if len(places) and not -len(self) <= int(places.min()) <= int(places.max()) < len(self):
-            raise IndexError(f"the prepared set has {len(self)} examples; there is no {indices!r} in it")
-        return Batch(self, np.where(places < 0, places + len(self), places).astype(np.intp))
+        places = np.atleast_1d(self._places[indices])
+        if places.ndim > 1:
+            raise IndexError(f"a batch is a list of places in the set, not {indices!r}")
+        return Batch(self, places)
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} examples, {int(self.wirings.node_offsets[-1])} nodes)"

@@ -152,11 +152,6 @@ def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
             items: Sequence[Any] = list(part)
         elif isinstance(part, (list, tuple)):
             items = part
-        elif hasattr(part, "__array__") and not isinstance(part, (np.ndarray, np.generic)):
-            try:
-                items = list(np.asarray(part))
-            except Exception as error:
-                raise _misfit(tensor, index, part) from error
         else:
             raise _misfit(tensor, index, part)
         if len(items) != tensor.shape[depth]:
@@ -192,8 +187,8 @@ def _scalar(value: object, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
         try:
             with np.errstate(all="ignore"):
                 result = np.float64(float(value)).astype(dtype)
-        except OverflowError as error:
-            raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}") from error
+        except OverflowError:
+            result = np.inf
         if np.isinf(result) and value not in (np.inf, -np.inf):  # such as a fraction beyond float64
             raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}")
         return result
