@@ -84,42 +84,27 @@ def computed_indices(plan: Plan) -> dict[int, frozenset[int]]:
     found: dict[int, set[int]] = {}
     for site in _applied(plan):
         for number, equation in enumerate(site.trace.equations):
-            if (use := index_of(equation)) is not None:
-                index, size = use
-                known = size is not None and (
-                    _is_read(plan, site, index, size) or _bound(site.trace, index) <= size
-                )
-                if not known:
-                    found.setdefault(int(plan.sites.operation[site.index]), set()).add(number)
+            use = index_of(equation)
+            if use is not None and (use[1] is None or _bound(plan, site, use[0]) > use[1]):
+                found.setdefault(int(plan.sites.operation[site.index]), set()).add(number)
     return {operation: frozenset(numbers) for operation, numbers in found.items()}
 
 
-def _is_read(plan: Plan, site: Site, index: Var, size: int) -> bool:
-    """Whether an index comes from examples as it is, or is a constant in range."""
-    if index not in site.trace.inputs:
-        return False
-    leaf = site.trace.inputs.index(index)
-    constants = [number for other, number in site.constants if other == leaf]
-    for port in site.ports:
-        for maker, _ in plan.lowered.reaching[port.place] if port.leaf == leaf else ():
-            source = plan.lowered.sites[maker]
-            if source.kind == "constant":
-                constants += [number for _, number in source.constants]
-            elif source.kind != "read":
-                return False
-    return all(_limit_of(plan.lowered.constants[number]) <= size for number in constants)
-
-
-def _limit_of(array: HostArray) -> float:
-    """A number that all elements are below, if none is negative."""
-    return int(array.max(initial=-1)) + 1 if array.min(initial=0) >= 0 else inf
-
-
-def _bound(trace: Trace, var: Var) -> float:
-    """A number that values of a function are below, if its equations say that, and that none is negative."""
-    for array, constant in trace.constants:
-        if constant == var:
-            return _limit_of(array)
+def _bound(plan: Plan, site: Site, var: Var) -> float:
+    """A number that an index is below, and that it is not negative: 0 if it is what an example holds."""
+    trace, constants = site.trace, [array for array, constant in site.trace.constants if constant == var]
+    if var in trace.inputs:
+        leaf = trace.inputs.index(var)
+        places = [port.place for port in site.ports if port.leaf == leaf]
+        makers = [plan.lowered.sites[maker] for place in places for maker, _ in plan.lowered.reaching[place]]
+        if any(maker.kind not in ("read", "constant") for maker in makers):
+            return inf
+        numbers = [number for other, number in site.constants if other == leaf]
+        numbers += [number for maker in makers for _, number in maker.constants]
+        constants = [plan.lowered.constants[number] for number in numbers]
+        return max(map(_limit_of, constants), default=0)
+    if constants:
+        return _limit_of(constants[0])
     for equation in trace.equations:
         if equation.result == var:
             match equation.primitive.name:
@@ -127,10 +112,14 @@ def _bound(trace: Trace, var: Var) -> float:
                     axis: Any = dict(equation.attributes)["axis"]
                     return int(equation.operands[0].type.shape[axis])
                 case "index" | "reshape" | "transpose" | "broadcast_to":
-                    return _bound(trace, equation.operands[0])
-                case "add":
-                    return sum(_bound(trace, operand) for operand in equation.operands) - 1
+                    inner = equation.operands[0]
+                    return inf if inner in trace.inputs else _bound(plan, site, inner)
     return inf
+
+
+def _limit_of(array: HostArray) -> float:
+    """A number that all elements are below, if none is negative."""
+    return int(array.max(initial=-1)) + 1 if array.min(initial=0) >= 0 else inf
 
 
 def indices_out_of_range(

@@ -107,9 +107,11 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def tolist(self) -> list[Any]:
-        """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
-        rows: list[Any] = _rows(self, len(self), make_tuple, np.ndarray.tolist, np.ndarray.tolist)
-        return rows
+        """For each sequence the list of its elements, nested, of Python numbers, and dicts for records."""
+        numbers: list[Any] = mapped(
+            lambda part: part.tolist() if isinstance(part, np.ndarray) else part, rows_of(self, len(self))
+        )
+        return numbers
 
     def __repr__(self) -> str:
         values = self.values
@@ -242,7 +244,8 @@ def collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
     return None
 
 
-def rows_of(part: object, count: int) -> list[Any]:
+@recursive
+def rows_of(part: Any, count: int) -> Recursion[list[Any]]:
     """The rows of a batch's result, on the host, as tables and JSON have them.
 
     Args:
@@ -258,48 +261,24 @@ def rows_of(part: object, count: int) -> list[Any]:
     >>> rows_of(words, 2)
     [{'mean': 0.5, 'words': array([0, 1])}, {'mean': 2.0, 'words': array([2])}]
     """
-
-    def record(items: tuple[Any, ...], labels: tuple[Hashable, ...] | None) -> Any:
-        texts = labels is not None and all(isinstance(label, str) for label in labels)
-        return dict(zip(labels or (), items, strict=True)) if texts else items
-
-    def numbers(array: HostArray) -> list[Any]:
-        return array.tolist() if array.ndim == 1 else list(array)
-
-    result: list[Any] = _rows(part, count, record, numbers, lambda array: array)
-    return result
-
-
-@recursive
-def _rows(
-    part: Any,
-    count: int,
-    record: Callable[[tuple[Any, ...], tuple[Hashable, ...] | None], Any],
-    rows: Callable[[HostArray], Any],
-    elements: Callable[[HostArray], Any],
-) -> Recursion[Any]:
-    """The rows of a part of a result, as a list.
-
-    Args:
-        part: a tuple, an array, a `Ragged` or None.
-        count: how many rows it has.
-        record: gives a row of a tuple, from the row's items and the tuple's labels.
-        rows: gives the rows of an array.
-        elements: gives those of an array that holds the elements of sequences.
-    """
     if part is None:
         return [None] * count
     if isinstance(part, tuple):
-        columns = yield each(_rows.call(item, count, record, rows, elements) for item in part)
-        return [record(row, _labels(part)) for row in (zip(*columns, strict=True) if part else [()] * count)]
+        columns = yield each(rows_of.call(item, count) for item in part)
+        rows = list(zip(*columns, strict=True)) if part else [()] * count
+        labels = _labels(part)
+        if labels is None or not all(isinstance(label, str) for label in labels):
+            return rows
+        return [dict(zip(labels, row, strict=True)) for row in rows]
     if isinstance(part, Ragged):
         bounds, values = part.offsets.tolist(), part.values
         if values is None or isinstance(values, (tuple, Ragged)):
-            flat = yield _rows.call(values, bounds[-1], record, rows, elements)
+            values = yield rows_of.call(values, bounds[-1])
         else:
-            flat = elements(host_array(values))
-        return [flat[a:b] for a, b in pairwise(bounds)]
-    return rows(host_array(part))
+            values = host_array(values)
+        return [values[a:b] for a, b in pairwise(bounds)]
+    array = host_array(part)
+    return array.tolist() if array.ndim == 1 else list(array)
 
 
 def make_tuple(items: Iterable[object], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
