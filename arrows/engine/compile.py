@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -93,10 +93,7 @@ def compile(
         raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
-    if precision not in PRECISIONS:
-        raise ArrowValueError(
-            f"the precision must be one of {', '.join(map(repr, PRECISIONS))}, not {precision!r}"
-        )
+    _check_choice("precision", precision, PRECISIONS)
     chosen = get_device(device)
     use_jit(jit, chosen.name)  # refuses what cannot be
     typed = infer(block, float_type=float_type)
@@ -122,17 +119,18 @@ def check_arguments(schedule: object, seed: object, params: object, float_type: 
     Raises:
         ArrowTypeError, ArrowValueError: one that cannot be.
     """
-    if schedule not in SCHEDULES:
-        raise ArrowValueError(
-            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
-        )
+    _check_choice("schedule", schedule, SCHEDULES)
+    _check_choice("float_type", float_type, (None, "float16", "float32", "float64"))
     if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
         raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
     if params is not None and not isinstance(params, Mapping):
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
-    if float_type not in (None, "float16", "float32", "float64"):
-        raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
     return int(seed)
+
+
+def _check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    if value not in choices:
+        raise ArrowValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

@@ -48,10 +48,11 @@ from arrows.engine.scheduling import (
     AtOnce,
     BatchInput,
     BatchReader,
+    ByNodes,
     Examples,
     Prepared,
     Timeline,
-    checked_at_once,
+    checked_count,
     merge,
     naming_places,
     timeline,
@@ -274,7 +275,8 @@ class Model:
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
-        at_once = checked_at_once("train_step", at_once)
+        if at_once is not None and not isinstance(at_once, ByNodes):
+            at_once = checked_count("train_step: at_once", at_once, ", or ByNodes(...)")
         with self._lock.mutex:
             before = self.step, self._records.state
             differentiated, record, outputs = self._differentiate(examples, (), ids, at_once)
@@ -416,13 +418,9 @@ class Model:
             runs: how often the batch runs, after once to warm up.
 
         Raises:
-            ArrowTypeError: the batch has no length.
             ArrowValueError: there are no runs.
             InputError: an example does not fit.
         """
-        if not hasattr(examples, "__len__"):
-            kind = type(examples).__name__
-            raise ArrowTypeError(f"profile: a batch must have a length, and {kind} has none")
         call: Callable[[], object]
         if optimizer is not None:
             mode, call = "training", partial(self.train_step, examples, optimizer)
@@ -432,13 +430,11 @@ class Model:
             mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
             clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
-            limit: AbstractContextManager[None] = nullcontext()
             try:
-                if self.device.name == "cpu":  # on threads that wait for each other all would look slow
-                    rehearse = call if optimizer is None else partial(self.value_and_grad, examples)
-                    work = "predict" if mode == "inference" else "train"
-                    limit = limited_to(faster(work, self, rehearse))
-                    self.step = step
+                # On threads that wait for each other all would look slow.
+                rehearse = call if optimizer is None else partial(self.value_and_grad, examples)
+                limit = self._on_threads("predict" if mode == "inference" else "train", rehearse)
+                self.step = step
                 with limit, self.executors.set_aside(clock):
                     return profile(mode, call, clock, self.plan, len(examples), runs)
             finally:
@@ -572,6 +568,10 @@ class Model:
         step = self.step if step is None else step
         return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
 
+    def _on_threads(self, work: str, rehearse: Callable[[], object]) -> AbstractContextManager[None]:
+        """A context in which matrix products use as many threads as make this work fast."""
+        return limited_to(faster(work, self, rehearse)) if self.device.name == "cpu" else nullcontext()
+
     def _run_read(self, batch: BatchInput) -> Any:
         """The results of a batch that has been read, or the error of an example whose values do not fit.
 
@@ -579,12 +579,9 @@ class Model:
         """
         with self._lock.mutex:
             run = partial(self.runner.evaluate, self._call((), None), training=False)
+            first = np.arange(min(len(batch.wired), _TRIED))
             try:
-                limit: AbstractContextManager[None] = nullcontext()
-                if self.device.name == "cpu":
-                    first = np.arange(min(len(batch.wired), _TRIED))
-                    limit = limited_to(faster("predict", self, lambda: run(batch=batch.select(first))))
-                with limit:
+                with self._on_threads("predict", lambda: run(batch=batch.select(first))):
                     ran = run(batch=batch)
             except InputError as error:
                 return error

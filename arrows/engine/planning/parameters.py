@@ -98,11 +98,8 @@ class Params(Mapping[str, Any]):
         array = self[name]
         values = array_of(f"parameter {name!r}", self.device, value)
         if not _fits(values, array.shape, array.dtype):
-            cast = f"; array.astype({array.dtype.name!r}) casts it"
-            other_type = getattr(values, "shape", None) == array.shape
             raise ArrowValueError(
                 f"parameter {name!r} is {_described(array)}, and {_described(values)} does not fit"
-                f"{cast if other_type else ''}"
             )
         array[...] = values if self.device.is_array(values) else self.device.to_device(np.asarray(values))
         self.lock.updates += 1
@@ -150,22 +147,9 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
     """
     shared = _shared_with(source, device)
     owners = owned_parameters(typed)
-    problems: list[str] = []
     for name, (owner, spec) in owners.items():
-        try:
-            _make(shared, device, seed, source, (name, owner, spec))
-        except _UnfitParameter as unfit:
-            problems.append(str(unfit))
-    if problems:
-        raise ArrowValueError("\n  ".join([_UNFIT, *problems]))
+        _make(shared, device, seed, source, (name, owner, spec))
     return Params(shared, owners)
-
-
-_UNFIT = "the given parameters do not fit the model:"
-
-
-class _UnfitParameter(Exception):
-    """Says what is wrong with a parameter that the caller handed in."""
 
 
 def _shared_with(source: Mapping[str, Any] | None, device: Device) -> SharedArrays:
@@ -183,7 +167,7 @@ def _make(
     """Makes one parameter, of which name, layer and description are given, unless it is shared.
 
     Raises:
-        _UnfitParameter: the given one is missing, or of another shape or element type.
+        ArrowValueError: the given one is missing, or of another shape or element type.
     """
     name, owner, spec = parameter
     if source is None:
@@ -195,10 +179,11 @@ def _make(
     if values is None:
         other = isinstance(source, Params) and name in source
         reason = "of another layer object; dict(params) copies by name" if other else "missing"
-        raise _UnfitParameter(f"{name!r}: {reason}")
+        raise ArrowValueError(f"the given parameters do not fit the model: {name!r} is {reason}")
     if not _fits(values, spec.shape, spec.dtype):
-        raise _UnfitParameter(
-            f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
+        raise ArrowValueError(
+            f"the given parameters do not fit the model: {name!r} is {_described(values)}, and "
+            f"{spec.dtype}{list(spec.shape)} in the model"
         )
     if isinstance(source, Params):
         if shared.device is not device:
@@ -267,10 +252,7 @@ class GrowingParams(Params):
                 )
             return
         self._check_loaded(name, spec)
-        try:
-            array = _make(self.shared, *self._made_of, (name, owner, spec))
-        except _UnfitParameter as unfit:
-            raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
+        array = _make(self.shared, *self._made_of, (name, owner, spec))
         if name in self.waiting:
             array[...] = self.waiting[name]
             self.waiting = {other: values for other, values in self.waiting.items() if other != name}

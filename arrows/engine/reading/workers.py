@@ -9,7 +9,6 @@ are asked for, so that `import arrows` stays quick.
 from __future__ import annotations
 
 import importlib.util
-import os
 import pickle
 import signal
 import sys
@@ -161,7 +160,7 @@ class _Forked:
 
         context = multiprocessing.get_context("fork")
         self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_run, args=(task, sender), daemon=True)
+        self._process = context.Process(target=_run, args=(task, self._receiver, sender), daemon=True)
         with warnings.catch_warnings():
             # Python warns of a fork beside threads. The only threads here are BLAS's, which handles forks.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -192,10 +191,10 @@ def _read_inherited(reader: ExampleReader, examples: list[object], first: int) -
     return reader.read_all(examples, first)
 
 
-def _run(task: Task, sender: Connection) -> None:
+def _run(task: Task, receiver: Connection, sender: Connection) -> None:
     """What a forked process does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends silently, since the parent reports
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    receiver.close()  # so that it ends when it sends to a parent that has ended
     try:
         result: object = task()
     except Exception as error:  # noqa: BLE001 (the parent raises it)
@@ -203,15 +202,6 @@ def _run(task: Task, sender: Connection) -> None:
             error.add_note("".join(traceback.format_exception(error.__cause__)))
         result = error
     sender.send(result)
-
-
-def _end_with_parent() -> None:
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _others_run() -> bool:

@@ -96,9 +96,7 @@ def _find_cycle(walk: Walk, typed: Typed) -> None:
         key = (id(knot), _identity(knot.input, value))
         if key in seen:
             first = str(seen[key]) or "the root"
-            walk.fail(
-                typed, path, f"endless: the recursion is in the midst of this value, from {first} on", None
-            )
+            walk.fail(typed, path, f"endless: the recursion is back at the value of {first}", None)
         seen[key] = path
 
 

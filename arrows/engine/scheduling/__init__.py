@@ -22,7 +22,6 @@ from arrows.engine.scheduling.batching import (
     ByNodes as ByNodes,
     at_once_of as at_once_of,
     batch_size_of as batch_size_of,
-    checked_at_once as checked_at_once,
     checked_batch_size as checked_batch_size,
     checked_count as checked_count,
     epoch_batches as epoch_batches,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,18 +112,13 @@ def placed(error: InputError, examples: object) -> InputError:
     return named
 
 
-def place_of(examples: object, number: int | None) -> str:
+def place_of(examples: Any, number: int | None) -> str:
     """Where an example stands in a file; an empty text if nobody knows."""
     while isinstance(examples, Batch):
         examples = examples.prepared
-    places = places_of(examples)
-    return places[number] if places is not None and number is not None and number < len(places) else ""
-
-
-def places_of(examples: object) -> Sequence[str] | None:
-    """Where examples stand in a file, if they know it."""
-    places = getattr(examples, "places", None)
-    return places if isinstance(places, Sequence) else None
+    places: Any = getattr(examples, "places", None)
+    known = isinstance(places, Sequence) and number is not None and number < len(places)
+    return str(places[number]) if known else ""
 
 
 def as_ids(ids: object, count: int) -> HostArray:
@@ -204,6 +199,7 @@ class BatchReader:
                     cache,
                     said,
                     lambda: read(as_stream(examples, purpose)),
+                    count=len(examples) if isinstance(examples, Sized) else None,
                     fingerprint=self.fingerprint,
                     plan=self.reader.plan,
                     max_nodes=self.reader.max_nodes,
@@ -213,7 +209,7 @@ class BatchReader:
             with naming_places(examples), self.reader.hinting(examples):
                 wirings = Wirings.joined(list(read(listed)))
             prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
-        prepared.places = places_of(examples)
+        prepared.places = getattr(examples, "places", None)
         return prepared
 
     def fingerprint(self) -> Fingerprint:

@@ -83,11 +83,8 @@ class Bucketed:
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch_size, ByNodes):
-            object.__setattr__(
-                self,
-                "batch_size",
-                checked_count("Bucketed: batch_size", self.batch_size, ", or ByNodes(...)"),
-            )
+            size = checked_count("Bucketed: batch_size", self.batch_size, ", or ByNodes(...)")
+            object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "pool", checked_count("Bucketed: pool", self.pool))
 
 
@@ -164,17 +161,6 @@ def checked_batch_size(owner: str, batch_size: object) -> BatchSize:
     return checked_count(f"{owner}: batch_size", batch_size, ", or ByNodes(...) or Bucketed(...)")
 
 
-def checked_at_once(owner: str, at_once: object) -> AtOnce:
-    """What may run at a time.
-
-    Raises:
-        ArrowTypeError, ArrowValueError: it is no number of examples, and no `ByNodes`.
-    """
-    if at_once is None or isinstance(at_once, ByNodes):
-        return at_once
-    return checked_count(f"{owner}: at_once", at_once, ", or ByNodes(...)")
-
-
 def epoch_batches(
     batch_size: BatchSize,
     prepared: object,
@@ -225,12 +211,12 @@ def batch_size_of(plain: object) -> BatchSize:
     Bucketed(batch_size=ByNodes(nodes=10), pool=2)
     """
     match plain:
-        case {"nodes": nodes, **others} if not others:
+        case {"nodes": nodes}:
             return ByNodes(nodes)
-        case {"batch_size": size, "pool": pool, **others} if not others:
-            inner = batch_size_of(size)
-            if not isinstance(inner, Bucketed):
-                return Bucketed(inner, pool)
+        case {"batch_size": {"nodes": nodes}, "pool": pool}:
+            return Bucketed(ByNodes(nodes), pool)
+        case {"batch_size": size, "pool": pool}:
+            return Bucketed(size, pool)
     return checked_count("batch_size", plain)
 
 

@@ -238,15 +238,10 @@ def _without_nodes(plan: Plan) -> list[OperationRows]:
 
 
 def _no_rows(operation: Operation) -> OperationRows:
-    ports: tuple[PortRows, ...] = ()
-    offsets: dict[int, HostArray] = {}
-    if operation.ports:
-        ports = (PortRows(np.zeros(0, np.intp)),) * len(operation.ports)
-        offsets = {domain: np.zeros(1, np.intp) for domain in operation.domains}
     return OperationRows(
         count=0,
-        ports=ports,
-        offsets=offsets,
+        ports=(PortRows(np.zeros(0, np.intp)),) * len(operation.ports),
+        offsets=dict.fromkeys(operation.domains, np.zeros(1, np.intp)),
         first_rows=(0,) * len(operation.outputs),
         bounds=np.zeros(1, np.intp),
         parts=np.zeros(2, np.intp),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -43,6 +43,7 @@ def set_in_file(
     data: str,
     wirings: Callable[[], Iterable[Wirings]],
     *,
+    count: int | None,
     fingerprint: Callable[[], Fingerprint],
     plan: Plan,
     max_nodes: int,
@@ -53,6 +54,7 @@ def set_in_file(
         path: the folder.
         data: which examples they are (`said_of`).
         wirings: reads the examples, chunk by chunk.
+        count: how many there are; None: nobody knows.
         fingerprint: tells how the model reads examples now.
         plan: the model's plan.
         max_nodes: the most nodes of an example.
@@ -83,6 +85,8 @@ def set_in_file(
             reason = f"it was made of {texts['data']}, and these are {data}"
         else:
             mapped = map_wirings(map_columns(path), json.loads(texts["columns"]), len(plan.lowered.constants))
+            if count not in (None, len(mapped)):
+                reason = f"it has {len(mapped)} examples, and there are {count} now"
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = f"it is damaged, or something else: {error}"
     if reason is not None:
@@ -99,9 +103,8 @@ def said_of(path: Path, examples: object, data: str | None) -> str:
     Raises:
         ArrowTypeError: there is no name, and the content cannot be told.
     """
-    count = f"{len(examples)} examples" if isinstance(examples, Sized) else "examples"
     if data is not None:
-        return f"{count} named {quoted(data)}"
+        return f"examples named {quoted(data)}"
     in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
     reason = "to look at their content would be to read them all"
     if in_memory:
@@ -109,7 +112,7 @@ def said_of(path: Path, examples: object, data: str | None) -> str:
         try:
             for example in as_stream(examples, "prepare examples"):
                 content.update(digest(example).encode("ascii"))
-            return f"{count} of the content sha256:{content.hexdigest()[:32]}"
+            return f"examples of the content sha256:{content.hexdigest()[:32]}"
         except Unhashable as refused:
             reason = f"one holds {refused}, whose content cannot be told"
     raise ArrowTypeError(

@@ -114,15 +114,15 @@ def describe(value: object) -> str:
     >>> describe(None), describe("film"), describe([1, 2]), describe(np.zeros((2, 3)))
     ('None', "'film'", 'a list of 2', 'an array float64[2, 3]')
     """
-    if isinstance(value, (type, Enum)):
-        return describe_key(value)
+    if isinstance(value, Enum) and value.name is not None:
+        return f"{type(value).__name__}.{value.name}"
     if isinstance(value, np.ndarray):
         return f"an array {value.dtype}{list(value.shape)}"
     if isinstance(value, (list, tuple, dict, set, frozenset)):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, str):
         return short_repr(value[:60])
-    if value is None or isinstance(value, (bytes, complex, Real, np.generic)):
+    if value is None or isinstance(value, (bytes, complex, Real, np.generic, type)):
         return short_repr(value)
     return f"a value of type {type(value).__name__}"
 
@@ -133,16 +133,9 @@ def describe_key(key: object) -> str:
     >>> describe_key(int), describe_key(("NP", 2)), describe_key(tuple(range(100)))
     ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
     """
-    if isinstance(key, Enum):
-        return str(key) if key.name is None else f"{type(key).__name__}.{key.name}"
-    if isinstance(key, type):
-        return repr(key)
     if isinstance(key, tuple) and len(key) <= 4:
-        items = [describe(item) for item in key]  # no deeper: a tuple inside it is described by its length
-        text = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        if len(text) <= 60:
-            return text
-    return describe(key)
+        return f"({', '.join(map(describe, key))}{',' * (len(key) == 1)})"
+    return repr(key) if isinstance(key, type) else describe(key)
 
 
 def describe_error(error: BaseException) -> str:
@@ -186,9 +179,7 @@ def explain_no_item(value: object, key: object, error: Exception) -> str:
     """
     if isinstance(key, slice):
         return f"expected a list or another sequence that has slices, got {describe(value)}"
-    if isinstance(value, dict) and isinstance(error, KeyError):
-        if not value:
-            return f"there is no {key!r} in an empty dict"
+    if isinstance(value, dict) and value and isinstance(error, KeyError):
         keys = (shortened(repr(other), QUOTED) for other in list(value))
         return f"there is no {key!r} among the keys {_listed(keys)}"
     names = attributes(value)
@@ -196,7 +187,7 @@ def explain_no_item(value: object, key: object, error: Exception) -> str:
     if isinstance(error, AttributeError) and has_attributes(value) and key not in names:
         listed = f"there is no {key!r} among the attributes {_listed(names)} of {describe(value)}"
         return listed if names else no_items
-    if isinstance(error, IndexError):
+    if isinstance(error, LookupError):
         return f"there is no item {key!r} in {describe(value)}"
     if isinstance(error, TypeError):
         return no_items

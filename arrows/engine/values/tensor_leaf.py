@@ -51,7 +51,9 @@ def convert(value: object, tensor: T.Tensor) -> HostArray:
     ...
     arrows.engine.values.tensor_leaf.LeafError: expected int at [1][0], got 2.5
     """
-    refuse_masked(value, tensor)
+    if masked_elements(value):  # NumPy would read the numbers under the mask
+        masked = f"{describe(value)} with masked elements: fill them first, x.filled(0)"
+        raise LeafError(f"expected {tensor}, got {masked}")
     value = _borrowed(value, tensor)
     array = _at_once(value, tensor.shape, tensor)
     return _one_by_one(value, tensor) if array is None else array
@@ -65,17 +67,6 @@ def _borrowed(value: object, tensor: T.Tensor) -> object:
         return to_host(value)
     except ForeignArrayError as error:
         raise LeafError(f"expected {tensor}, got an array of {type(value).__name__}: {error}") from error
-
-
-def refuse_masked(value: object, tensor: T.Tensor) -> None:
-    """Raises a `LeafError` for masked elements: NumPy would read the number under the mask."""
-    count = masked_elements(value)
-    if count:
-        raise LeafError(
-            f"expected {tensor}, got {describe(value)} in which {count} "
-            f"element{' is' if count == 1 else 's are'} masked: fill them first, x.filled(0), or leave them "
-            "out, x.compressed()"
-        )
 
 
 def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:

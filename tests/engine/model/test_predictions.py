@@ -104,17 +104,6 @@ def test_examples_of_a_file_are_named_by_their_lines():
     assert rows[0] == 1.0 and rows[2] == 2.0 and str(rows[1]).startswith("numbers.jsonl:3: example 1: ")
 
 
-def test_an_error_of_the_stream_comes_after_the_results_before_it():
-    def broken() -> Iterator[list[int]]:
-        yield from lists(5)
-        raise OSError("the line is dead")
-
-    rows = ar.compile(SUM).predict_stream(broken(), batch_size=64)
-    assert [next(rows) for _ in range(5)] == [float(sum(x)) for x in lists(5)]
-    with pytest.raises(OSError, match="the line is dead"):
-        next(rows)
-
-
 def test_random_numbers_count_over_the_stream():
     model = ar.compile(ar.Vector(2) >> ar.Function(lambda x: x + ar.ops.normal_like(x)), seed=3)
     examples = [[0, 0]] * 9

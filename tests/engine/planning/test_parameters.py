@@ -79,11 +79,11 @@ def test_two_models_share_live_arrays(device: str) -> None:
 
 def test_sharing_needs_the_layers() -> None:
     one = ar.compile(ar.Vector(2) >> ar.FC(2))
-    with pytest.raises(ar.ArrowValueError, match=r"'FC_1/weight': of another.*\n.*'FC_1/bias': of another"):
+    with pytest.raises(ar.ArrowValueError, match="'FC_1/weight' is of another layer"):
         ar.compile(ar.Vector(2) >> ar.FC(2), params=one.params)  # another layer, whatever its name
     dense = ar.FC(2)
     one = ar.compile(ar.Vector(2) >> dense)
-    with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\] given, float64\[2, 2\] in the model"):
+    with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\], and float64\[2, 2\] in the model"):
         ar.compile(ar.Vector(2) >> dense, params=one.params, float_type="float64")
     with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\] given, float32\[3, 2\] in the model"):
         ar.compile(ar.Vector(3) >> dense, params=one.params)
@@ -109,19 +109,17 @@ def test_a_plain_dict_goes_by_name_and_is_copied(device: str) -> None:
 
 
 def test_a_plain_dict_that_does_not_fit() -> None:
-    """Every parameter that does not fit is named, with both shapes."""
+    """The first parameter that does not fit is named, with both shapes."""
     block = ar.Vector(2) >> ar.FC(2) >> ar.FC(3)
     fits = {name: np.zeros(array.shape, "float32") for name, array in ar.compile(block).params.items()}
-    wrong: dict[str, Any] = {**fits, "FC_1/weight": np.zeros((3, 3), "float32"), "FC_2/bias": np.zeros(3)}
-    del wrong["FC_1/bias"]
-    with pytest.raises(ar.ArrowValueError) as caught:
-        ar.compile(block, params=wrong)
-    assert str(caught.value).splitlines() == [
-        "the given parameters do not fit the model:",
-        "  'FC_1/weight': float32[3, 3] given, float32[2, 2] in the model",
-        "  'FC_1/bias': missing",
-        "  'FC_2/bias': float64[3] given, float32[3] in the model",
-    ]
+    for wrong, text in (
+        ({"FC_1/weight": np.zeros((3, 3), "float32")}, "is float32[3, 3], and float32[2, 2] in the model"),
+        ({"FC_1/weight": None}, "is missing"),
+        ({"FC_1/weight": np.zeros((2, 2))}, "is float64[2, 2], and float32[2, 2] in the model"),
+    ):
+        with pytest.raises(ar.ArrowValueError) as caught:
+            ar.compile(block, params={**fits, **wrong})
+        assert str(caught.value) == f"the given parameters do not fit the model: 'FC_1/weight' {text}"
     for value in ([[0.0, 0.0], [0.0, 0.0]], "text", 1.0, None):
         with pytest.raises(ar.ArrowValueError, match="'FC_1/weight'"):
             ar.compile(block, params={**fits, "FC_1/weight": value})
@@ -132,13 +130,11 @@ def test_masked_elements_are_no_parameters() -> None:
     block = ar.Vector(2) >> ar.FC(2)
     model = ar.compile(block)
     half = np.ma.masked_array(np.ones(2, "float32"), mask=[False, True])
-    with pytest.raises(ar.ArrowValueError, match="and MaskedArray with 1 masked element does not fit"):
+    with pytest.raises(ar.ArrowValueError, match="with masked elements does not fit"):
         model.params["FC_1/bias"] = half
     assert host(model, "FC_1/bias").tolist() == [0, 0]
-    with pytest.raises(ar.ArrowValueError, match="'FC_1/bias': MaskedArray with 1 masked element given"):
+    with pytest.raises(ar.ArrowValueError, match=r"'FC_1/bias' is float32\[2\] with masked elements"):
         ar.compile(block, params={**model.params, "FC_1/bias": half})
-    with pytest.raises(ar.ArrowValueError, match="the initializer of 'Embedding_1/weight' gave MaskedArray"):
-        ar.compile(ar.Scalar("int32") >> ar.Embedding(1, 2, initializer=lambda *_: half[None]))
     model.params["FC_1/bias"] = np.ma.masked_array(np.ones(2, "float32"))
     assert host(model, "FC_1/bias").tolist() == [1, 1]
 

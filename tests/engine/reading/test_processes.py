@@ -117,9 +117,9 @@ import arrows as ar
 here = os.getpid()
 
 def number(x):
-    if os.getpid() != here:
+    if os.getpid() != here and x % 251 == 0:
         os.write(1, f"{os.getpid()}\\n".encode())  # at once: print may write the newline apart
-        time.sleep(600)
+        time.sleep(20)
     return x
 
 try:

@@ -155,7 +155,7 @@ def test_the_second_call_reads_nothing(tmp_path: Path) -> None:
         raise AssertionError
         yield 1
 
-    model.prepare(iter([1, 2]), cache=tmp_path / "named", data="two numbers")
+    model.prepare([1, 2], cache=tmp_path / "named", data="two numbers")
     assert len(model.prepare(never(), cache=tmp_path / "named", data="two numbers")) == 2
 
 
@@ -185,13 +185,14 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "set"
     tree_model().prepare(list(trees(5)), cache=path)
     assert "its block reads examples otherwise" in refused(path, model=tree_model(schedule="depth"))
-    assert "it was made of 5 examples of the content" in refused(path, list(trees(6)))
+    assert "it was made of examples of the content" in refused(path, list(trees(6)))
     assert "examples of the content" in refused(path, list(trees(5, seed=1)))
     assert "examples named 'trees'" in refused(path, trees(5), data="trees")
     named = tmp_path / "named"
     tree_model().prepare(trees(5), cache=named, data="May")
     assert "it was made of examples named 'May'" in refused(named, trees(5), data="June")
     assert "it was made of examples named 'May'" in refused(named)
+    assert "it has 5 examples, and there are 4 now" in refused(named, list(trees(4)), data="May")
 
 
 def test_a_vocabulary_that_grows_counts_as_it_was_in_the_end(tmp_path: Path) -> None:
