@@ -130,7 +130,7 @@ def check_arguments(schedule: object, seed: object, params: object, float_type: 
 
 def _check_choice(name: str, value: object, choices: Collection[object]) -> None:
     if value not in choices:
-        raise ArrowValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise ArrowValueError(f"the {name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -179,10 +177,8 @@ class Model:
         output = self.typed.output
         if errors == "return" or not isinstance(output, T.Tensor):
             return list(rows)
-        parts = [np.zeros((0, *output.shape), output.dtype)]
-        while part := list(islice(rows, min(int(batch_size), sys.maxsize))):
-            parts.append(np.array(part, output.dtype))
-        return np.concatenate(parts)
+        listed = list(rows)
+        return np.array(listed, output.dtype).reshape(len(listed), *output.shape)
 
     def predict_stream(
         self, examples: Examples, *, batch_size: int = 256, errors: str = "stop"

@@ -12,11 +12,9 @@ from arrows.engine.planning import Plan
 from arrows.engine.reference import most_levels
 from arrows.engine.values import REREADABLE, IteratorReplay
 
-_CYCLE_CHECK = 1 << 16
-
 
 class TooManyNodes(Exception):
-    """An example made more nodes or calls than ``max_nodes``, or contains itself."""
+    """An example made more nodes or calls than ``max_nodes``."""
 
 
 def completed_source(plan: Plan) -> str:
@@ -60,16 +58,14 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
             memory.
 
     Raises:
-        TooManyNodes: more calls than ``most``, deeper ones than that, or the same call on the same object
-            inside itself.
+        TooManyNodes: more calls than ``most``, or deeper ones than that.
     """
     stack: list[Any] = []
     push, pop = stack.append, stack.pop
     send = main.send
     value: Any = None
     levels = most_levels(most)
-    # Checks are rare: the next one is at the first call that could break a limit.
-    calls, check, deepest = 0, min(_CYCLE_CHECK, levels + 1), _CYCLE_CHECK
+    calls, check = 0, levels + 1  # the first call that could break a limit
     while True:
         try:
             callee = send(value)
@@ -86,21 +82,7 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
             if calls >= check:
                 if calls > most or len(stack) > levels:
                     raise TooManyNodes
-                check = calls + min(_CYCLE_CHECK, levels + 1 - len(stack), most + 1 - calls)
-                if len(stack) >= deepest:
-                    deepest = 2 * len(stack)
-                    _refuse_cycle(stack)
-
-
-def _refuse_cycle(stack: list[Any]) -> None:
-    """Refuses a call inside the same call on the same object: functions are pure, so it would never end."""
-    seen = set()
-    for send in stack:
-        frame = send.__self__.gi_frame
-        call = (frame.f_code, id(frame.f_locals["x"]))
-        if call in seen:
-            raise TooManyNodes
-        seen.add(call)
+                check = calls + min(levels + 1 - len(stack), most + 1 - calls)
 
 
 class Containers:

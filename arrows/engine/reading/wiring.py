@@ -151,11 +151,6 @@ class Wirings:
     def __len__(self) -> int:
         return len(self.base)
 
-    @property
-    def node_offsets(self) -> HostArray:
-        """Where the nodes of each example begin, and where the last one's end."""
-        return self.site.offsets
-
     def moved(self, ids: Column, base: HostArray, plan: Plan) -> Column:
         """Value ids of these examples as they are if the nodes of each example count from another base."""
         constants = len(plan.lowered.constants) << plan.shift

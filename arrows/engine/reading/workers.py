@@ -56,8 +56,8 @@ def read_by_processes(reader: ExampleReader, examples: Iterable[object], process
     if processes == 1 or sys.platform != "linux" or _others_run():
         return reader.read_chunks(examples)
     few = len(examples) // (2 * processes) + 1 if isinstance(examples, Sequence) else _INHERITED
-    tasks = (partial(_read_inherited, reader, *chunk) for chunk in _numbered(examples, min(few, _INHERITED)))
-    return _in_order(_Forked, tasks, processes)
+    chunks = _numbered(examples, min(few, _INHERITED))
+    return _in_order(_Forked, partial(_read_inherited, reader), chunks, processes)
 
 
 def read_by_executor(
@@ -73,18 +73,12 @@ def read_by_executor(
     from concurrent.futures import ThreadPoolExecutor
 
     if isinstance(executor, ThreadPoolExecutor):
-        tasks = (partial(reader.read_chunk, *chunk) for chunk in _numbered(examples))
-        return _in_order(executor.submit, tasks, _PENDING)
+        return _in_order(executor.submit, reader.read_chunk, _numbered(examples), _PENDING)
     explain = reader.explain
-    sent = _pickled(
-        (explain.typed.form, explain.float_type, reader.plan.schedule, reader.max_nodes, reader.description),
-        "the block",
-    )
-    chunks = (
-        (_pickled(chunk, f"one of the examples from {first} on"), first)
-        for chunk, first in _numbered(examples)
-    )
-    return _in_order(executor.submit, (partial(_read_sent, sent, *chunk) for chunk in chunks), _PENDING)
+    block = explain.typed.form, explain.float_type, reader.plan.schedule, reader.max_nodes
+    sent = _pickled((*block, reader.description))
+    chunks = ((_pickled(chunk), first) for chunk, first in _numbered(examples))
+    return _in_order(executor.submit, partial(_read_sent, sent), chunks, _PENDING)
 
 
 def _numbered(examples: Iterable[object], size: int = _SENT) -> Iterator[tuple[list[object], int]]:
@@ -96,13 +90,16 @@ def _numbered(examples: Iterable[object], size: int = _SENT) -> Iterator[tuple[l
 
 
 def _in_order(
-    submit: Callable[[Task], Future[Wirings] | _Forked], tasks: Iterable[Task], most: int
+    submit: Callable[[Task], Future[Wirings] | _Forked],
+    read: Callable[..., Wirings],
+    chunks: Iterable[tuple[object, int]],
+    most: int,
 ) -> Iterator[Wirings]:
-    """The results of tasks; at most so many are under way."""
+    """What is read of chunks; at most so many are under way."""
     pending: deque[Future[Wirings] | _Forked] = deque()
     try:
-        for task in tasks:
-            pending.append(submit(task))
+        for chunk in chunks:
+            pending.append(submit(partial(read, *chunk)))
             if len(pending) >= most:
                 yield pending.popleft().result()
         while pending:
@@ -112,7 +109,7 @@ def _in_order(
             future.cancel()
 
 
-def _pickled(value: object, name: str) -> bytes:
+def _pickled(value: object) -> bytes:
     """Pickles by cloudpickle where it is installed, since it takes lambdas and what a script defines."""
     has_cloudpickle = importlib.util.find_spec("cloudpickle") is not None
     pickler = importlib.import_module("cloudpickle" if has_cloudpickle else "pickle")
@@ -122,7 +119,7 @@ def _pickled(value: object, name: str) -> bytes:
         raise ArrowTypeError(
             message(
                 "cannot prepare examples in an executor",
-                reason=f"{name} cannot be pickled: {type(error).__name__}: {error}",
+                reason=f"the block or an example cannot be pickled: {type(error).__name__}: {error}",
                 hint="cloudpickle takes lambdas and functions of a script too (pip install "
                 "'arrows[cloudpickle]'); nothing takes locks, open files and models: let functions open them",
             )

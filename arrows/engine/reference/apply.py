@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from arrows.combinators import Apply, Read, Unfit
@@ -55,9 +54,7 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
         try:
             result = form.function(value)
         except Unfit as error:
-            fits = _fits_each(form.function, value)
-            hint = f"each element alone fits: put ar.Map around {form.label}" if fits else ""
-            walk.fail(typed, path, str(error), error, hint)
+            walk.fail(typed, path, str(error), error)
         except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
             no_length = f"expected something with a length, got {describe(value)}"
             walk.fail(typed, path, no_length if form.counts else describe_error(error), error)
@@ -70,18 +67,6 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
         if form.counts:
             walk.fail(typed, path, f"the length {error}", error)
         walk.fail(typed, path, str(error), error, error.hint)
-
-
-def _fits_each(function: Callable[[Any], Any], value: object) -> bool:
-    """Whether a list does not fit, and its elements do."""
-    if not isinstance(value, (list, tuple)) or not value:
-        return False
-    try:
-        for element in value:
-            function(element)
-    except Exception:  # noqa: BLE001 (whatever it is, the element does not fit)
-        return False
-    return True
 
 
 def side_output(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

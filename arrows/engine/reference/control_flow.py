@@ -53,21 +53,17 @@ def choice(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
     else:
         try:
             key = form.key(value)
-        except Unfit as error:
-            walk.fail(typed, path, str(error), error)
         except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
-            walk.fail(typed, path, f"the key function raised {describe_error(error)}", error)
+            raised = f"the key function raised {describe_error(error)}"
+            walk.fail(typed, path, str(error) if isinstance(error, Unfit) else raised, error)
     numbers = walk.case_numbers.get(id(form))
     if numbers is None:
         numbers = walk.case_numbers[id(form)] = {key: i for i, key in enumerate(form.keys)}
     try:
         case = cases[numbers[key]]
-    except (KeyError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 (a key's own __hash__ or __eq__ may raise anything)
         keys = ", ".join(map(describe_key, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
         walk.fail(typed, path, f"there is no case for the key {describe_key(key)}; there are {keys}", error)
-    except Exception as error:  # noqa: BLE001 (a key's own __hash__ or __eq__ may raise anything)
-        reason = f"the key {describe_key(key)} cannot be looked up: {describe_error(error)}"
-        walk.fail(typed, path, reason, error)
     result: Located = yield walk.visit(case, value, path)
     return result
 

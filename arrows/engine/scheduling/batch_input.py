@@ -75,7 +75,7 @@ class BatchInput:
         """Yields what runs at once, at most so much, with the number of its first example."""
         stops: list[int] = []
         if most is not None:
-            nodes = lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]
+            nodes = lengths_of(self.wired.wirings.site.offsets)[self.wired.indices]
             stops = batch_stops(most, nodes).tolist()
         if len(stops) <= 1:
             yield 0, self.wired
@@ -176,8 +176,6 @@ class BatchReader:
     ) -> Prepared:
         """As `Model.prepare`."""
         processes, purpose = checked_count("prepare: processes", processes), "prepare examples"
-        if executor is not None and processes != 1:
-            raise ArrowValueError("prepare: either processes or executor says who reads, not both")
         read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
@@ -186,29 +184,27 @@ class BatchReader:
         if isinstance(examples, (Prepared, Batch)):
             if cache is not None:
                 raise ArrowValueError("prepare: cache is for examples, and these are prepared already")
+            whole = examples.prepared if isinstance(examples, Batch) else examples
+            self._check(whole)
             if isinstance(examples, Prepared):
-                self._check(examples)
                 return examples
-            self._check(examples.prepared)
-            wirings = examples.prepared.wirings.select(examples.indices)
-            return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
-        if cache is not None:
-            said = said_of(cache, examples, data)
-            with naming_places(examples), self.reader.hinting(examples):
+            return Prepared.numbered(
+                self.reader.plan, whole.wirings.select(examples.indices), whole.fingerprint
+            )
+        with naming_places(examples), self.reader.hinting(examples):
+            if cache is None:
+                wirings = Wirings.joined(list(read(as_examples(examples, purpose))))
+                prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
+            else:
                 prepared = set_in_file(
                     cache,
-                    said,
+                    said_of(cache, examples, data),
                     lambda: read(as_stream(examples, purpose)),
                     count=len(examples) if isinstance(examples, Sized) else None,
                     fingerprint=self.fingerprint,
                     plan=self.reader.plan,
                     max_nodes=self.reader.max_nodes,
                 )
-        else:
-            listed = as_examples(examples, purpose)
-            with naming_places(examples), self.reader.hinting(examples):
-                wirings = Wirings.joined(list(read(listed)))
-            prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
         prepared.places = getattr(examples, "places", None)
         return prepared
 

@@ -38,17 +38,15 @@ def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
     >>> next(as_stream(range(3), "run a model"))
     0
     """
-    rows = None if isinstance(examples, type) else table_rows(examples)
+    rows = table_rows(examples)
     if rows is not None:
         return rows
     listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
-    single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
+    single = isinstance(examples, (str, bytes, bytearray, Mapping)) or not (listed or asked)
     if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
-        raise _no_batch(purpose, _short_type(examples), "a single example makes a batch of one: [example]")
-    if getattr(examples, "shape", None) == ():
-        raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
+        raise _no_batch(purpose, type(examples).__name__, "a single example makes a batch of one: [example]")
     if hasattr(examples, "columns") and any(hasattr(examples, name) for name in _OF_TABLES):
-        raise _no_batch(purpose, f"{_short_type(examples)}, which is a table of columns", _ROWS_OF_TABLE)
+        raise _no_batch(purpose, f"{type(examples).__name__}, which is a table of columns", _ROWS_OF_TABLE)
     if not listed and hasattr(examples, "__len__"):
         return (examples[number] for number in range(len(examples)))
     return iter(examples)
@@ -107,7 +105,3 @@ def _no_batch(purpose: str, value: str, hint: str) -> ArrowTypeError:
     return ArrowTypeError(
         message(f"cannot {purpose}", reason=f"expected a list of examples, got {value}", hint=hint)
     )
-
-
-def _short_type(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

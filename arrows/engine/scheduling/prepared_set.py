@@ -36,7 +36,7 @@ class WiredBatch:
     @property
     def nodes(self) -> int:
         """How many nodes the examples have."""
-        offsets = self.wirings.node_offsets
+        offsets = self.wirings.site.offsets
         return int((offsets[self.indices + 1] - offsets[self.indices]).sum())
 
     @staticmethod
@@ -88,7 +88,8 @@ class Batch:
     @property
     def wired(self) -> WiredBatch:
         """The batch's examples among the wirings of the set."""
-        return self.prepared.wired(self.indices)
+        batch = WiredBatch(self.prepared.wirings, self.indices, self.prepared.tables)
+        return batch if self.prepared.path is None else batch.alone()
 
 
 class Prepared:
@@ -129,11 +130,6 @@ class Prepared:
             prepared[:].wired.table(plan, plan.shares)
         return prepared
 
-    def wired(self, indices: HostArray) -> WiredBatch:
-        """The examples at ``indices`` as a batch."""
-        batch = WiredBatch(self.wirings, indices, self.tables)
-        return batch if self.path is None else batch.alone()
-
     def __reduce__(self) -> tuple[Any, ...]:
         self.fingerprint.require_told("cannot pickle prepared examples")
         return Prepared, (self.wirings, self.fingerprint)
@@ -153,7 +149,7 @@ class Prepared:
             >>> model.prepare([[1, 2], [], [3]]).nodes.tolist()
             [3, 1, 2]
         """
-        return lengths_of(self.wirings.node_offsets).astype(np.int64, copy=False)
+        return lengths_of(self.wirings.site.offsets).astype(np.int64, copy=False)
 
     def __getitem__(self, indices: object) -> Batch:
         """The batch of the examples at ``indices``: integers, a slice, a mask, or one integer
@@ -168,4 +164,4 @@ class Prepared:
         return Batch(self, places)
 
     def __repr__(self) -> str:
-        return f"Prepared({len(self)} examples, {int(self.wirings.node_offsets[-1])} nodes)"
+        return f"Prepared({len(self)} examples, {int(self.wirings.site.offsets[-1])} nodes)"

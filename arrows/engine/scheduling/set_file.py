@@ -164,14 +164,8 @@ def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[st
     first = np.full(len(wirings), constants)  # as if each example came after the constants
     outputs = wirings.outputs
     if outputs.labels or outputs.objects:
-        raise ArrowTypeError(
-            message(
-                "cannot write a prepared set to a file",
-                reason="the labels of a metric, or what a tap collects, are Python objects, and a file holds "
-                "arrays alone",
-                hint="leave the labels or the tap out, or prepare without cache=",
-            )
-        )
+        reason = "a file holds arrays alone, and labels of metrics and what taps collect are Python objects"
+        raise ArrowTypeError(message("cannot write a prepared set to a file", reason=reason))
     yield "site", wirings.site
     yield "depth", wirings.depth
     groups = {"sources": (wirings.sources,), "counts": (wirings.counts,), "raw": wirings.raw}

@@ -44,8 +44,6 @@ def _hint_for_leaf(value: object, tensor: T.Tensor, depth: int) -> str:
         return ""
     if value is None:
         return OPTIONAL
-    if hasattr(value, "columns") and hasattr(value, "shape"):
-        return "its rows are examples, as dicts: model(frame), not model([frame])"
     if isinstance(value, Mapping):
         return f"take a field out of it: ar.GetItem({next(iter(value), 'key')!r}) >> {leaf_of(tensor)}"
     if isinstance(value, np.ndarray) and value.ndim != 1:
@@ -58,9 +56,7 @@ def _hint_for_leaf(value: object, tensor: T.Tensor, depth: int) -> str:
 
 def _for_number(value: object, tensor: T.Tensor) -> str:
     leaf, kind = leaf_of(tensor), np.dtype(tensor.dtype).kind
-    if kind == "b":
-        return f"ar.InputTransform(bool) >> {leaf}" if not tensor.ndim else ""
-    if kind == "f" or not isinstance(value, (float, np.floating)):
+    if kind in "bf" or not isinstance(value, (float, np.floating)):
         return ""
     takes = f"{leaf_of(T.Tensor(tensor.shape, 'float32'), always=True)} takes it"
     rounds = math.isfinite(value) and not tensor.ndim

@@ -138,8 +138,6 @@ def test_an_executor_that_breaks_on_the_way_leaves_nothing(most: int, tmp_path: 
 
 def test_arguments() -> None:
     model = make_model()
-    with pytest.raises(ar.ArrowValueError, match="either processes or executor"):
-        model.prepare([], executor=Inline(), processes=2)
     assert len(model.prepare([], executor=Inline())) == 0
 
 
