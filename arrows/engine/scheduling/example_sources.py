@@ -42,7 +42,8 @@ def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
     if rows is not None:
         return rows
     listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
-    single = isinstance(examples, (str, bytes, bytearray, Mapping)) or not (listed or asked)
+    single = isinstance(examples, (str, bytes, bytearray, Mapping)) or getattr(examples, "shape", None) == ()
+    single = single or not (listed or asked)
     if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
         raise _no_batch(purpose, type(examples).__name__, "a single example makes a batch of one: [example]")
     if hasattr(examples, "columns") and any(hasattr(examples, name) for name in _OF_TABLES):

@@ -85,7 +85,7 @@ def test_sharing_needs_the_layers() -> None:
     one = ar.compile(ar.Vector(2) >> dense)
     with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\], and float64\[2, 2\] in the model"):
         ar.compile(ar.Vector(2) >> dense, params=one.params, float_type="float64")
-    with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\] given, float32\[3, 2\] in the model"):
+    with pytest.raises(ar.ArrowValueError, match=r"float32\[2, 2\], and float32\[3, 2\] in the model"):
         ar.compile(ar.Vector(3) >> dense, params=one.params)
     with pytest.raises(ar.ArrowValueError, match="not on the device 'fake'"):
         ar.compile(ar.Vector(2) >> dense, params=one.params, device="fake")

@@ -160,7 +160,7 @@ class Untouched:
         ),
         (leaf(kind=[]), r"tree > kind: there is no case for the key a list of 0"),
         (missing, r"tree: there is no 'weight' among the keys 'word', 'kind'\n  in  GetItem\('weight'\)"),
-        ({}, r"tree: there is no 'word' in an empty dict"),
+        ({}, r"tree: there is no item 'word' in a dict of 0"),
         (5, r"tree: the key function raised TypeError: .* iterable"),
         (None, r"tree: the key function raised TypeError"),
         ([], r"tree: expected something with the item 'word', got a list of 0"),

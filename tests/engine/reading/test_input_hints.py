@@ -24,7 +24,6 @@ ANY_LENGTH = "ar.Map(ar.Scalar()) takes lists of any length"
 MISSING = "where it may be missing: ar.GetItem('word', default=...)"
 ROUND = "; to round it: ar.InputTransform(round) >> ar.Scalar('int32')"
 WORDS = "words become numbers by a vocabulary in its place: ar.Vocabulary.of(words).block()"
-ROWS = "its rows are examples, as dicts: model(frame), not model([frame])"
 
 
 class Hostile:
@@ -74,7 +73,6 @@ CASES: list[tuple[Any, Any, str]] = [
     (ar.Scalar(), "3", "text of a number: ar.InputTransform(float) >> ar.Scalar()"),
     (ar.Scalar("int32"), "3", "text of a number: ar.InputTransform(int) >> ar.Scalar('int32')"),
     (ar.Scalar("int32"), "dog", WORDS),
-    (ar.Scalar("bool"), 1, "ar.InputTransform(bool) >> ar.Scalar('bool')"),
     (ar.Scalar(), [1, 2], f"ar.Vector(2) takes it; {ANY_LENGTH}"),
     (ar.Scalar(), [[1], [2]], ""),
     (ar.Scalar(), np.zeros((2, 3)), "ar.Tensor([2, 3]) takes it"),
@@ -82,7 +80,6 @@ CASES: list[tuple[Any, Any, str]] = [
     (ar.Vector(3), [], ANY_LENGTH),
     (ar.Vector(3), 1, "a number alone is read by ar.Scalar()"),
     (ar.Scalar(), {"price": 1}, "take a field out of it: ar.GetItem('price') >> ar.Scalar()"),
-    (ar.Scalar(), Frame(), ROWS),
     (ar.Scalar(), object(), ""),
     (ar.Vector(2), Hostile(), ""),
 ]  # fmt: skip
