@@ -34,13 +34,6 @@ class Hostile:
         raise RuntimeError
 
 
-class Frame:
-    """What arrows sees of a table of columns."""
-
-    columns = ("word",)
-    shape = (3, 1)
-
-
 def hint(block: Any, batch: Any) -> str:
     """The hint of the error for a batch, which the reference gives too; empty if there is none."""
     model = ar.compile(block)
