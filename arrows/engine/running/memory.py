@@ -12,9 +12,9 @@ import numpy as np
 
 from arrows.engine.device import Buffer
 from arrows.engine.program import SumRows
-from arrows.engine.running.batch_plan import PlannedBatch
+from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.executor import Executor
-from arrows.ops import ROW
+from arrows.ops import ROW, Equation
 from arrows.typesys import ArrowTypeError, ArrowValueError, Tensor, counted, message
 
 _UNITS = {"": 1, "b": 1, "bytes": 1}
@@ -88,7 +88,7 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
 
     These are copies of what is handed out, before and after it is joined with that of other parts; rows of
     gradients, as they come, sorted and added up; inputs and index arrays of the host, where it computes; and
-    one temporary array as large as the largest of the arena.
+    two temporary arrays as large as the largest of the arena, as the kernels of NumPy make.
     """
     merged, plan = planned.merged, executor.plan
     slabs = [*zip(plan.results, merged.outputs.results, strict=True)]
@@ -106,7 +106,22 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
                         level = max(rows.rows, index.rows)
                         count = operation.rows.count if level == ROW else operation.rows.offsets[level][-1]
                         total += copies * int(count) * _row_bytes(var.type)
-    return total + max(map(_bytes, planned.buffers()), default=0)
+    if executor.device.name != "cpu":
+        total += max(map(_padded_bytes, planned.operations.values()), default=0)
+    return total + 2 * max(map(_bytes, planned.buffers()), default=0)
+
+
+def _padded_bytes(operation: PlannedOperation) -> int:
+    """The bytes of attention on a device, which pads sequences: four arrays of all weights, and what they are
+    made of."""
+    most = 0
+    for _, instruction in operation.code.program:
+        if isinstance(instruction, Equation) and instruction.primitive.name.startswith("segment_attention"):
+            heads, x = dict(instruction.attributes)["heads"], instruction.result
+            longest = operation.segments[x.rows].longest
+            each = 4 * int(str(heads)) * longest * np.dtype(x.type.dtype).itemsize + 8 * _row_bytes(x.type)
+            most = max(most, operation.rows.longest * longest * each)
+    return most
 
 
 def _row_bytes(type: Tensor) -> int:

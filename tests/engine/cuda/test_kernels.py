@@ -35,6 +35,7 @@ from arrows.ops import Equation
 from arrows.ops.extend import Primitive, bind, register, unregister
 from arrows.testing import host_kernels
 from arrows.testing.host_kernels import HostLibrary
+from arrows.training import Adam
 from arrows.typesys import types as T
 from tests.marks import needs_compiler
 from tests.ops.table import CASES
@@ -292,6 +293,43 @@ def test_layers_and_their_gradients() -> None:
                 assert not (loops and any(around)), line
                 around += [loops] * line.count("{")
                 del around[len(around) - line.count("}") :]
+
+
+# ------------------------------------------------------------------------------------ indices out of range
+
+TABLE = ar.Embedding(4, 2, name="table")
+IDS: dict[str, tuple[Any, list[Any]]] = {
+    "in a vector": (ar.Vector(2, "int32") >> TABLE, [[0, 3], [1, -1]]),
+    "in a sequence": (
+        ar.Map(ar.Scalar("int32")) >> ar.Function(lambda ids: ops.segment_sum(TABLE(ids))),
+        [[0, 3], [1, 4]],
+    ),
+    "constant": (ar.Constant(7, "int32") >> TABLE, [0, 1]),
+    "computed of an index": (ar.Scalar("int32") >> ar.Function(lambda i: i * 2 + 1) >> TABLE, [1, 2]),
+    "computed of a float": (
+        ar.Scalar() >> ar.Function(lambda x: ops.cast(x * 3.0, "int32")) >> TABLE,
+        [1, 2],
+    ),
+    "in the steps of a fold": (
+        ar.Map(ar.Scalar("int32")) >> ar.Fold(ar.Function(lambda h, i: h + TABLE(i + 1)), ar.Zeros([2])),
+        [[0, 2], [1, 3]],
+    ),
+}
+
+
+@pytest.mark.parametrize("source", IDS)
+def test_an_index_out_of_range_is_refused_as_on_the_cpu(source: str) -> None:
+    block, examples = IDS[source]
+    said = []
+    for device in ("cpu", "fake-kernels"):
+        model = ar.compile(block >> ar.Function(lambda x: (x * x).sum()), device=device)
+        before = ar.to_numpy(model.params["table/weight"]).copy()
+        for call in (model, lambda batch, model=model: model.train_step(batch, Adam(0.1))):
+            with pytest.raises(ar.InputError, match="out of range for an axis of size 4") as refused:
+                call(examples)
+            said.append(str(refused.value))
+        np.testing.assert_array_equal(ar.to_numpy(model.params["table/weight"]), before)
+    assert len(set(said)) == 1
 
 
 # ---------------------------------------------------------------------------------------- infinite scores

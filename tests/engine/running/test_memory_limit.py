@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from arrows.data import generate
 from arrows.models import sentiment
 from arrows.testing.fake import FakeArray
 from arrows.training import Adam
+from benchmarks.networks import attention_tagger, bilstm_tagger, random_trees
+from examples.tied_language_model import language_model
 from tests.marks import needs_compiler
 from tests.profile import sampled
 
@@ -26,6 +29,8 @@ SMALL = 600_000
 WORDS = [np.random.default_rng(n).integers(0, 2000, 40).tolist() for n in range(96)]
 VECTORS = [np.random.default_rng(n).normal(size=(30, 64)).astype("float32") for n in range(48)]
 TREES = generate(80)
+PAIRS = [(line, [word % 17 for word in line]) for line in WORDS]
+NESTED = [reduce(lambda tree, word: (word, tree), line) for line in WORDS]
 
 
 def scored(block: Any) -> Any:
@@ -87,6 +92,65 @@ MODELS: dict[str, Made] = {
     "a table that is multiplied too": lambda: (
         scored(ar.Map(ar.Scalar("int32")) >> ar.Function(twice(ar.Embedding(2000, 48)))),
         WORDS,
+        None,
+    ),
+    "two layers of both directions": lambda: (bilstm_tagger(2000, 32, 24, 2, 20), PAIRS, "loss"),
+    "attention of 4 heads": lambda: (attention_tagger(2000, 64, 4, 17), PAIRS, "loss"),
+    "a language model": lambda: (language_model(2000, 32, tied=True), WORDS, "loss"),
+    "a random tree": lambda: (scored(random_trees(64, 2000)), NESTED, None),
+    "windows of 5": lambda: (
+        scored(ar.Map(ar.Vector(64)) >> ar.Conv1d(48, 5, name="c") >> ar.Max()),
+        VECTORS,
+        None,
+    ),
+    "triples": lambda: (
+        scored(words(24) >> ar.NGrams(3) >> ar.Map(ar.Concat() >> ar.FC(32, name="f")) >> ar.Mean()),
+        WORDS,
+        None,
+    ),
+    "a pooling by scores": lambda: (
+        scored(
+            ar.Map(ar.Vector(64) >> ar.FC(64, ops.tanh, name="a"))
+            >> ar.Attention(ar.FC([], name="b"), default=0.0)
+        ),
+        VECTORS,
+        None,
+    ),
+    "normalized layers": lambda: (
+        scored(
+            ar.Map(ar.Vector(64) >> ar.FC(96, ops.gelu, name="a") >> ar.LayerNorm(name="n"))
+            >> ar.Reduce(ar.Concat() >> ar.FC(96, name="b"), ar.Zeros([96]))
+        ),
+        VECTORS,
+        None,
+    ),
+    "matrices": lambda: (
+        scored(
+            ar.Map(ar.Tensor([8, 8]) >> ar.Function(lambda x: ops.tanh(x @ x.T) @ x))
+            >> ar.Max()
+            >> ar.Function(lambda x: x.reshape((64,)))
+        ),
+        [[row.reshape(8, 8) for row in rows] for rows in VECTORS],
+        None,
+    ),
+    "messages along pairs": lambda: (
+        ar.Record((ar.Map(ar.Vector(64) >> ar.FC(32, name="a")), ar.Identity()))
+        >> ar.MessagePassing(ar.Concat() >> ar.FC(32, name="m"), ar.GRUCell(32, name="u"))
+        >> ar.Sum()
+        >> scored(ar.Identity()),
+        [(rows, [(n, (7 * n) % 30) for n in range(30)]) for rows in VECTORS],
+        None,
+    ),
+    "softmaxes": lambda: (
+        scored(ar.Map(ar.Vector(64) >> ar.Function(lambda x: ops.softmax(x) * ops.logsumexp(x))) >> ar.Sum()),
+        VECTORS,
+        None,
+    ),
+    "a long chain": lambda: (
+        scored(
+            ar.Map(ar.Vector(64)) >> ar.Fold(ar.Concat() >> ar.FC(64, ops.tanh, name="s"), ar.Zeros([64]))
+        ),
+        [np.concatenate(VECTORS[n::4]) for n in range(4)],
         None,
     ),
 }
