@@ -188,7 +188,7 @@ class Executor:
         planned.upload.send()
         arena.reserve([*planned.slabs, *planned.waiting.values()])  # of these, parts are asked for
         slabs = [arena.array(*buffer) for buffer in planned.slabs]
-        writes = self._stream_writes(planned, slabs, carry)
+        writes = self._first_writes(planned, slabs, carry)
         operations = {
             o: BoundOperation(operation, self.device, arena, self._invariants(operation.code), self.clock)
             for o, operation in planned.operations.items()
@@ -201,7 +201,7 @@ class Executor:
         gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
         return Run(self, planned, slabs, [gradients.get(slab) for slab in range(len(slabs))], operations)
 
-    def _stream_writes(
+    def _first_writes(
         self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None
     ) -> list[ArrayWrite]:
         """What is there before anything is computed; what is carried is written at once."""

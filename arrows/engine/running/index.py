@@ -121,16 +121,13 @@ class PlannedSegments:
     def __init__(self, offsets: HostArray, bounds: HostArray, upload: Upload) -> None:
         lengths = lengths_of(offsets)
         rows = len(lengths)
-        if len(bounds) == 2:
-            in_steps, ids = offsets, np.repeat(np.arange(rows), lengths)
-        else:
-            rows_of_steps = lengths_of(bounds)
-            # One entry more than rows for each step.
-            places = np.arange(rows + len(rows_of_steps)) - np.repeat(
-                np.arange(len(rows_of_steps)), rows_of_steps + 1
-            )
-            in_steps = offsets[places] - np.repeat(offsets[bounds[:-1]], rows_of_steps + 1)
-            ids = np.repeat(np.arange(rows) - np.repeat(bounds[:-1], rows_of_steps), lengths)
+        rows_of_steps = lengths_of(bounds)
+        # One entry more than rows for each step.
+        places = np.arange(rows + len(rows_of_steps)) - np.repeat(
+            np.arange(len(rows_of_steps)), rows_of_steps + 1
+        )
+        in_steps = offsets[places] - np.repeat(offsets[bounds[:-1]], rows_of_steps + 1)
+        ids = np.repeat(np.arange(rows) - np.repeat(bounds[:-1], rows_of_steps), lengths)
         self.bounds, self.elements = bounds.tolist(), offsets[bounds].tolist()
         self.offsets, self.ids = upload.add(in_steps), upload.add(ids)
         self.longest = int(lengths.max(initial=0))
