@@ -78,9 +78,10 @@ class RowSums:
 
     @property
     def most(self) -> int:
-        """For how many rows memory is needed: those of the longest part that are taken by index."""
-        spans = zip(pairwise(self.places), self.first_places, strict=True)
-        return max((stop - first for (first, stop), place in spans if place < 0), default=0)
+        """For how many rows memory is needed: those of the longest part that are taken by index, one each."""
+        spans = zip(pairwise(self.bounds), pairwise(self.places), self.first_places, strict=True)
+        single = (z - a for (a, z), (first, stop), place in spans if place < 0 and z - a == stop - first)
+        return max(single, default=0)
 
     def bind(self, device: Device, arena: Arena, target: Array, values: Array) -> Callable[[int], None]:
         """A function that adds the sums of one part to rows.
