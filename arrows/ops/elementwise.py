@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import pi
 from typing import TypeAlias
 
+import numpy as np
+
 from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError

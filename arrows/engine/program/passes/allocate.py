@@ -7,10 +7,10 @@
       %4: float32[3] row = tanh(%3)            %4: float32[3] row in result 0 = tanh(%3)
       result 0 = %4                            result 0 = %4
 
-A value that a later region reads is held for all rows of the operation.  A result, and the gradient of
-gathered rows, is computed where it goes; a part of a join is computed in its range of the whole.  All else is
-scratch, which is used again once nothing reads it any more, by element-wise equations even while they read
-it.
+A value that a later region reads is held for all rows of the operation; one that is made backwards lies where
+one lay that nothing reads backwards.  A result, and the gradient of gathered rows, is computed where it goes;
+a part of a join is computed in its range of the whole.  All else is scratch, which is used again once nothing
+reads it any more, by element-wise equations even while they read it.
 
 Views, and what has no rows, get no memory here; nor does what is there already: gradients of results, dropout
 keys, and gathered rows that their own region alone reads.
@@ -94,10 +94,15 @@ def _beyond_scratch(program: Program, together: Collection[Var], reuse: bool) ->
     for _, instruction in program:
         if isinstance(instruction, Pull) and instruction.result in together:
             memory[instruction.result] = Place("gradient", instruction.number)
-    kept = count()
-    for var in computed:
+    kept, readers, forward = count(), _readers(program), ("early", "step")
+    free: list[Var] = []  # what no region that runs backwards reads
+    for var, name in computed.items():
         if var in read_later and var not in memory:
-            memory[var] = Place("kept", next(kept))
+            same = [each for each in free if name not in forward and _slot(each) == _slot(var)]
+            memory[var] = memory[same[0]] if same else Place("kept", next(kept))
+            free = [each for each in free if each not in same[:1]]
+            if reuse and name in forward and all(region in forward for region, _ in readers[var]):
+                free.append(var)
     if reuse:
         for number, (name, scatter) in enumerate(program.scatters):
             if computed.get(scatter.operand) == name:
