@@ -20,7 +20,6 @@ from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys import Tensor
 
 TensorOrOther = TypeVar("TensorOrOther")
 
@@ -60,8 +59,7 @@ def dropout_by_key(x: Operand, key: Operand, rate: float) -> TensorLike:
 
 def spread_key(x: TensorLike, key: TensorLike) -> TensorLike:
     """A key of its own for each element of the sequence x, made of one for the sequence."""
-    spread = segment_broadcast(key, x) if key.type == Tensor((), "uint64") else key
-    return spread + cast(segment_position(x), "uint64") * ELEMENT
+    return segment_broadcast(key, x) + cast(segment_position(x), "uint64") * ELEMENT
 
 
 def dropout(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:

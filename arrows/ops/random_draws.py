@@ -72,12 +72,12 @@ def normal_like(x: TensorLike) -> TensorLike:
 def uniform(
     shape: int | Sequence[int] = (), low: Bound = 0.0, high: Bound = 1.0, dtype: str = "float32"
 ) -> TensorLike:
-    """Numbers spread evenly from low to below high, drawn anew at each visit of each step; as `normal`.
+    """Numbers spread evenly from low to high, drawn anew at each visit of each step; as `normal`.
 
     Args:
         shape: sizes of the axes.
         low: the least number, a Python number or a floating tensor.
-        high: the bound above, likewise.
+        high: the bound above, likewise; rounding may reach it, unless it is 1 and low is 0.
         dtype: a floating element type; `compile(float_type=...)` replaces it.
 
     Raises:

@@ -204,3 +204,12 @@ def test_models_of_other_makes_are_stopped_too():
 
     with pytest.raises(NotFiniteError, match=r"^epoch 1, step 1: the loss is nan\n"):
         train(Spoilt(), [1, 2], SGD(0.1), progress=False)
+
+
+def test_a_function_of_a_sequence_is_named_with_the_example_of_its_element():
+    large = ar.Function(lambda xs: ar.ops.exp(xs * 2.0), name="large")
+    model = ar.compile(ar.Map(ar.Scalar()) >> large >> ar.Sum())
+    for examples, wanted in (([[0.0] * 3, [1.0], [], [2.0, 99.0]], 3), ([[1.0, 99.0], [99.0]], 0)):
+        words = model.first_not_finite(examples)
+        assert words is not None and words.startswith("what large ")
+        assert words.endswith(f" computes of example {wanted} is not finite")
