@@ -2,6 +2,8 @@
 
 A *call site* is a place in the user's code that calls an operation, together with the types of the operands.
 It is to a program on the fly what a site is to a block: it is traced once, and each visit makes a node.
+A call of the same operation on what comes from the same call sites counts as a visit wherever it stands: so
+the place is looked at only where that is new, or where a message may have to name the line.
 
 An interrupt may come between any two lines.  So what is known lies in a few collections, each of which
 changes by one call; everything else is found out from these, and is found out again where an interrupt came
@@ -331,11 +333,9 @@ class CallSites:
 
 
 def _refuses(equation: Equation) -> bool:
-    """Whether there are operands of the right types that a kernel refuses, such as an index or no rows."""
-    primitive = equation.primitive
-    return not primitive.elementwise and (
-        primitive.segmented or not all(operand.type.floating for operand in equation.operands)
-    )
+    """Whether a kernel refuses some operands of the right types: an index, or no rows without a default."""
+    indices = not all(operand.type.floating for operand in equation.operands)
+    return ("default", None) in equation.attributes or (indices and not equation.primitive.elementwise)
 
 
 def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueError) -> ArrowTypeError:

@@ -91,13 +91,14 @@ def merged(recording: Recording, sites: CallSites, plan: Plan, nodes: Nodes, wan
         nodes: the nodes.
         wanted: the nodes that are asked for.
     """
+    learns = len(nodes.nodes) >= 32 * FEW and sites.learnt != sites.version
+    if not learns and not sites.chains:
+        return nodes
     calls = np.flatnonzero(plan.sites.arity[nodes.sites] + plan.sites.domains[nodes.sites] > 0)
-    if len(nodes.nodes) >= 32 * FEW and sites.learnt != sites.version:
+    if learns:
         for followers in _followers(sites, plan, nodes.sites[calls]):
             _learn(sites, nodes, _Visits(nodes, calls, followers), followers, wanted)
         sites.learnt = sites.version
-    if not sites.chains:
-        return nodes
     visit = np.full(len(recording.nodes), -1)  # by node
     count, found = 0, []
     for chain in sites.chains:
