@@ -98,7 +98,7 @@ def picture(name: str, source: str) -> str:
             computed = PROGRAMS[name](example, g)
             g.run_all([computed]) if inspect.isgenerator(computed) else g.numpy(computed)
             return draw_timeline(max(g.timelines, key=lambda run: len(run.steps)), "svg")
-    return draw(ar.infer(BLOCKS[name](example) if name in BLOCKS else made_up(example.model)), "svg")
+    return draw(ar.infer(BLOCKS[name](example) if name in BLOCKS else made_up(example.model)))
 
 
 def made_up(model: Callable[..., Any]) -> Any:

@@ -25,7 +25,7 @@ LINE = 1000  # characters after which a line of an error is cut short
 COMMANDS = {
     "demo": ("train a sentiment Tree-LSTM on generated trees and try it", demo, 1),
     "check": ("print types and parameters of a file's blocks", check, None),
-    "show": ("draw a block as text, svg or html", show, None),
+    "show": ("draw a block as text or svg", show, None),
     "fit": ("train a classifier or regressor on a raw file of documents", fit, 1),
     "predict": ("apply a saved model to a file of examples", predict, 1),
 }

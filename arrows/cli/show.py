@@ -22,14 +22,14 @@ from arrows.cli.user_file import (
 )
 from arrows.combinators import AnyBlock
 from arrows.data import read_json_lines
-from arrows.drawing import draw, draw_timeline, to_page
+from arrows.drawing import draw, draw_timeline
 from arrows.engine.planning import SCHEDULES
 from arrows.inference import Typed
 from arrows.storage import replacing, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError, printable_lines
 
 MOST = 64  # examples in the schedule of a batch
-FORMATS = {"text": ("", ".txt"), "svg": (".svg",), "html": (".html", ".htm")}
+FORMATS = {"text": ("", ".txt"), "svg": (".svg",)}
 """The endings of files by format."""
 
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.schedule:
             examples = _examples(options.schedule, module, path)[:MOST]
-            text = _schedule(name, block, examples, options.how, format)
+            text = _schedule(block, examples, options.how, format)
         else:
             text = _shown(name, ar.infer(block, options.input), format)
     except ArrowTypeError as error:
@@ -108,14 +108,13 @@ def _examples(source: str, module: ModuleType, path: Path) -> list[Any]:
     return list(examples)
 
 
-def _schedule(name: str, block: AnyBlock, examples: list[Any], how: str, format: str) -> str:
+def _schedule(block: AnyBlock, examples: list[Any], how: str, format: Any) -> str:
     timeline = ar.compile(block, jit=False, schedule=how).timeline(examples)
-    drawn = draw_timeline(timeline, "text" if format == "text" else "svg")
-    return drawn if format != "html" else to_page(f"{name}, a batch's schedule", drawn)
+    return draw_timeline(timeline, format)
 
 
 def _shown(name: str, block: AnyBlock | Typed, format: Any) -> str:
     """The picture of a block; as text, its typed tree."""
     if format != "text":
-        return draw(block, format, name=name)
+        return draw(block, name=name)
     return f"{printable_lines(str(block))}\n"

@@ -6,7 +6,7 @@ that `blocks` does not know is drawn as a plain box, or as a frame around its pa
 
 from __future__ import annotations
 
-from arrows.drawing.draw import draw, notebook_html as notebook_html, to_page as to_page
+from arrows.drawing.draw import draw, notebook_html as notebook_html
 from arrows.drawing.timeline import draw_timeline
 
 __all__ = ["draw", "draw_timeline"]

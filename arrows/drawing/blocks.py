@@ -38,9 +38,8 @@ UNKNOWN = T.Type()
 """The type of all values of a block that is drawn without types."""
 
 
-def piece_of(x: Typed | AnyBlock) -> Piece:
-    """Draws a block; without its types if it is not typed."""
-    typed = x if isinstance(x, Typed) else untyped(x)
+def piece_of(typed: Typed) -> Piece:
+    """Draws a block."""
     for depth in range(DEPTH, -1, -1):
         builder = _Builder()
         piece = builder.draw(typed, depth)

@@ -9,14 +9,14 @@ import pytest
 
 import arrows as ar
 from arrows.drawing import draw
-from arrows.drawing.blocks import BOXES, piece_of
+from arrows.drawing.blocks import BOXES, piece_of, untyped as untyped_tree
 from arrows.drawing.svg import to_svg
 from tests.drawing import examples
 from tests.drawing.geometry import feeds, overlap, parse_svg
 
 
 def untyped(block):
-    return to_svg(piece_of(block))
+    return to_svg(piece_of(untyped_tree(block)))
 
 
 def words(svg):
@@ -156,11 +156,9 @@ def test_the_largest_expressions_are_drawn_in_no_time(make):
 
 def test_odd_names_are_escaped_everywhere():
     block = examples.MODELS["odd names"]()
-    for text in (draw(block), draw(block, "html"), block._repr_html_()):
+    for text in (draw(block), block._repr_html_()):
         text.encode("utf-8")
         assert "<b>" not in text and "\x1b" not in text and "\x00" not in text
-    with pytest.raises(ValueError, match="svg or html, not as 'text'"):
-        draw(block, "text")
 
 
 # Notebooks
