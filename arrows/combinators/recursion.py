@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,16 +45,18 @@ class Token:
 
     def define(self, block: AnyBlock) -> bool:
         """Sets the definition unless there is one; returns whether it did."""
-        if self.definition is not None:
+        with _WRITING:
+            if self.definition is None:
+                self.definition = block
+                return True
             return False
-        self.definition = block
-        return True
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
         return Token, (self.name, self.input, self.output, self.alone, self.site)
 
 
+_WRITING = threading.Lock()
 _LATER = object()  # the definition of a `fix` that is called with types alone, as a decorator
 
 

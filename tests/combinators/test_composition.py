@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 from typing import Any
 
 import pytest
@@ -76,16 +75,6 @@ def test_scopes_nest() -> None:
     assert sum(node.form is inner for node in ar.infer(outer).walk()) == 2
 
 
-def test_a_scope_in_an_arrow() -> None:
-    @ar.arrow
-    def body(x: Any) -> Any:
-        with ar.Composition().scope() as c:
-            c.output.reads(ar.InputTransform(len).reads(c.input))
-        return c(x)
-
-    assert body.eval("abc") == 3
-
-
 # ------------------------------------------------------------------------------------------ as a value
 
 
@@ -128,51 +117,6 @@ def test_an_error_in_the_scope_comes_out_and_closes_it() -> None:
     # ... and nothing is left open
     with pytest.raises(ar.ArrowTypeError, match="is called on wires"):
         ar.Scalar().reads(ar.Scalar())
-
-
-# ------------------------------------------------------------------------------------------ threads, depth
-
-
-def test_two_threads_build_at_once() -> None:
-    barrier = threading.Barrier(2)
-    made: dict[int, Any] = {}
-    shared_block = ar.Function(lambda x: x * 2.0)
-
-    def work(number: int) -> None:
-        c = ar.Composition(name=f"c{number}")
-        with c.scope():
-            wire: Any = ar.Scalar().reads(c.input)
-            for _ in range(50):
-                barrier.wait()
-                wire = shared_block.reads(wire) if number else ar.Identity().reads(wire)
-            c.output.reads(wire)
-        made[number] = c
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made[0].parts) == len(made[1].parts) == 51
-    assert float(made[0].eval(1)) == 1 and float(made[1].eval(1)) == 2.0**50
-
-
-def test_a_thread_has_no_scope_of_another() -> None:
-    found: list[str] = []
-
-    def work(wire: Any) -> None:
-        for attempt in (lambda: ar.Scalar().reads(wire), lambda: ar.Scalar()(wire)):
-            try:
-                attempt()
-            except ar.ArrowTypeError as error:
-                found.append(str(error))
-
-    with ar.Composition().scope() as c:
-        thread = threading.Thread(target=work, args=(c.input,))
-        thread.start()
-        thread.join()
-        c.output.reads(c.input)
-    assert len(found) == 2 and not c.parts
 
 
 def test_a_finished_one_may_be_the_key_of_a_choice() -> None:

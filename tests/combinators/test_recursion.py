@@ -307,15 +307,6 @@ def test_a_declared_result_types_a_recursion_that_ends_at_an_empty_list() -> Non
             assert copied.eval(tree).tolist() == wanted
 
 
-@pytest.mark.parametrize("reduction", [ar.Sum, ar.Mean, ar.Max, ar.Min])
-def test_an_item_of_a_reduction_says_the_type_of_the_others(reduction: Any) -> None:
-    def tree(me: Any) -> Any:
-        below = ar.GetItem(1) >> ar.Map(me) >> ar.Sum()
-        return (below & ar.GetItem(0) >> ar.Vector(2)) >> reduction()
-
-    assert ar.infer(ar.fix(tree)).output == T.Tensor((2,))
-
-
 def test_types_of_several_blocks_are_declared_one_by_one() -> None:
     def definition(even: Any, odd: Any) -> tuple[Any, Any]:
         return below_a_function(odd), ar.Identity() >> below_a_function(even)
