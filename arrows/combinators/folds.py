@@ -96,6 +96,7 @@ class Fold(Loop[Sequence[A], S]):
     Args:
         step: from the pair (state, element) to the next state.
         initial_state: the first state; it gets no input (`Zeros`, `Constant`).
+        reverse: go from the last element to the first.
         initial_state_from_input: the input is the pair (elements, initial state), and
             `initial_state` is not given.
         name: the name in messages.
@@ -120,32 +121,28 @@ class Fold(Loop[Sequence[A], S]):
 
     by_state = folds = True
 
-    @overload
-    def __init__(
-        self,
-        step: Callable[[Wire[tuple[S, A]]], Wire[S]],
-        initial_state: Callable[[Wire[None]], Wire[S]],
-        *,
-        initial_state_from_input: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Fold[Any, S],
-        step: Callable[[Wire[tuple[S, Any]]], Wire[S]],
-        *,
-        initial_state_from_input: Literal[True],
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        step: object,
-        initial_state: object = None,
-        *,
-        initial_state_from_input: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(step, initial_state, initial_state_from_input=initial_state_from_input, name=name)
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self,
+            step: Callable[[Wire[tuple[S, A]]], Wire[S]],
+            initial_state: Callable[[Wire[None]], Wire[S]],
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[False] = False,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Fold[Any, S],
+            step: Callable[[Wire[tuple[S, Any]]], Wire[S]],
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[True],
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
 
 class Scan(Loop[Sequence[A], tuple[Sequence[B], S]]):
@@ -216,7 +213,7 @@ class RNN(Scan[A, B, S]):
     else is a `Scan`.
 
     Args:
-        cell: from the pair (element, state) to the next state.
+        step: the cell, from the pair (element, state) to the next state.
         initial_state: the first state; it gets no input. Zeros of the cell's state if not given.
         reverse: go from the last element to the first. The outputs stay in the order of their elements, and
             the last state is that after the first element.
@@ -241,36 +238,28 @@ class RNN(Scan[A, B, S]):
     by_state = True
     cell_word = "cell"
 
-    @overload
-    def __init__(
-        self: RNN[A, Any, S],
-        cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
-        initial_state: Callable[[Wire[None]], Wire[S]] | None = None,
-        *,
-        reverse: bool = False,
-        initial_state_from_input: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: RNN[Any, Any, S],
-        cell: Callable[[Wire[tuple[Any, S]]], Wire[S]],
-        *,
-        reverse: bool = False,
-        initial_state_from_input: Literal[True],
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        cell: object,
-        initial_state: object = None,
-        *,
-        reverse: bool = False,
-        initial_state_from_input: bool = False,
-        name: str | None = None,
-    ) -> None:
-        options: Any = {"initial_state_from_input": initial_state_from_input, "name": name}
-        Loop.__init__(self, cell, initial_state, reverse=reverse, **options)
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: RNN[A, Any, S],
+            step: Callable[[Wire[tuple[A, S]]], Wire[S]],
+            initial_state: Callable[[Wire[None]], Wire[S]] | None = None,
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[False] = False,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: RNN[Any, Any, S],
+            step: Callable[[Wire[tuple[Any, S]]], Wire[S]],
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[True],
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
 
 @explains_arguments("block")

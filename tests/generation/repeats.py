@@ -92,7 +92,9 @@ def _twice(build: Build, piece: Piece, kind: str) -> Piece:
     elif kind == "folded":
         element = ar.GetItem(1) >> b
         step = (ar.GetItem(0) & element & element >> change) >> build.join(3)
-        folded = ar.InputTransform(_doubled) >> ar.Fold(step, ar.Zeros([WIDTH]))
+        folded = ar.InputTransform(_doubled) >> ar.Fold(
+            step, ar.Zeros([WIDTH]), reverse=build.one_of(False, True)
+        )
         block = (folded & folded >> change) >> join
     elif kind == "endless":
         spread, sequence = b >> ar.Broadcast(), ar.InputTransform(_doubled) >> ar.Map(b)

@@ -166,6 +166,11 @@ def _(f, g):
     )
 
 
+@law("Fold(step, c, reverse=True) == Reverse >> Fold(step, c)", sequence, join, start)
+def _(s, step, c):
+    return s >> ar.Fold(step, c, reverse=True), s >> ar.Reverse() >> ar.Fold(step, c)
+
+
 @law("Map(f) >> Fold(step, c) == Fold((state & x >> f) >> step, c)", sequence, change, join, start)
 def _(s, f, step, c):
     return s >> ar.Map(f) >> ar.Fold(step, c), s >> ar.Fold((FIRST & SECOND >> f) >> step, c)
