@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import Apply, Block, Constant, Layer, Reduce, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import problem, side_of, zeros_stand_for
+from arrows.inference.reasons import ZEROS, problem, side_of
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ALIKE, LAYER, Rule, items_of, types as T
@@ -120,6 +120,5 @@ def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[
     t = inference.solver.ground(occurrence.output)
     assert t is not None
     if without_zero(t) is not None:
-        why, hint = zeros_stand_for(occurrence)
-        reason = f"{why}, and a Python object has no zero"
-        raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(whole))
+        reason = f"{ZEROS[0]}, and a Python object has no zero"
+        raise problem(f"cannot use zeros of {t}", occurrence, reason, ZEROS[1], side_of(whole))

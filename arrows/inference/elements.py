@@ -194,21 +194,16 @@ def nth(inference: Inference, occurrence: Occurrence, form: Nth) -> Rule:
         v,
         2,
         "Nth takes the pair of a sequence and an index",
-        "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
-        "for an index that never changes use ar.GetItem(2)",
+        "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth()",
     )
     inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
-    hint = "drop the Broadcast" + (" and the Nth" if form.from_end else "")
     yield from until_end(
         inference,
         pair[0],
         occurrence.output,
         Edge(occurrence, 0, explain_mixed_items),
         what="item 0",
-        endless=("item 0 is endless, and all its elements are the same", hint),
-        hint="inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
-        if form.from_end
-        else "",
+        endless=("item 0 is endless, and all its elements are the same", "drop the Broadcast"),
     )
 
 

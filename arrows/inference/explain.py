@@ -14,12 +14,12 @@ from arrows.combinators import (
     InferredZeros,
     Item,
     Reference,
-    Zip,
 )
 from arrows.inference.derived import misfit, misfit_between, spokesman
 from arrows.inference.hints import NOTHING, Guess, guess
 from arrows.inference.occurrences import ASSUMED, Edge, Occurrence
 from arrows.inference.reasons import (
+    ZEROS,
     fixed,
     name_of,
     origin_of,
@@ -28,7 +28,6 @@ from arrows.inference.reasons import (
     reason_and_hint,
     repair,
     side_of,
-    zeros_stand_for,
 )
 from arrows.typesys import (
     ENDS,
@@ -43,13 +42,11 @@ from arrows.typesys import (
     kind_of,
     notation,
     of_type,
+    types as T,
 )
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
-
-FEW = 4
-"""For at most so many items, a text says which block fixed each."""
 
 
 def failure(
@@ -103,7 +100,9 @@ def refused(
     form = occurrence.form
     reason, hint = reason_and_hint(error)
     if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
-        hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
+        hint = f"go over it: ar.RNN({name_of(occurrence)})"
+        if not isinstance(getattr(form, "state", None), T.Type):
+            hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
     columns = items_of(occurrence.input)
     if not hint and isinstance(form, Apply) and len(columns) > 1 and {*map(kind_of, columns)} == {"sequence"}:
         hint = f"to go over the sequences side by side: ar.ZipWith({name_of(occurrence)})"
@@ -118,10 +117,7 @@ def refused(
         attempt = f"cannot use {form.kind} on {t}"
     graph = occurrence.edge.owner.form if occurrence.edge else None
     if isinstance(graph, Graph) and occurrence.edge and graph.parameter(occurrence.edge.index):
-        occurrence, wanted = (
-            occurrence.edge.owner,
-            ", ".join(graph.parameters),
-        )  # whom the user calls
+        occurrence, wanted = occurrence.edge.owner, ", ".join(graph.parameters)  # the one that the user calls
         attempt = f"cannot call {name_of(occurrence)} on {t}"
         reason = f"its parameters ({wanted}) want a tuple of {len(graph.parameters)}"
         hint = "f & g makes a tuple of the results of f and g"
@@ -134,10 +130,9 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
     v = find(occurrence.input)
     if v.cause is not None and v.cause.occurrence is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
-    origin, shows_items = origin_of(v), isinstance(occurrence.form, (Apply, Zip))
+    origin = origin_of(v)
     if origin is not None and isinstance(origin.form, Fan):
-        parts = origin.parts if shows_items and len(origin.parts) <= FEW else []
-        blocks = dict.fromkeys(origin_words(part.output, occurrence) for part in parts)
+        blocks = dict.fromkeys(origin_words(part.output, occurrence) for part in origin.parts[:4])
         fixed_by = ", ".join(filter(None, blocks))
         return f"{reason}\nthe item types were fixed by {fixed_by}" if fixed_by else reason
     words = origin_words(v, occurrence)
@@ -179,10 +174,9 @@ def still_open(inference: Inference) -> ArrowTypeError:
     culprit = culprit or next(x for x in occurrences if not known(x.input) or not known(x.output))
     form = culprit.form
     if isinstance(form, InferredZeros):
-        (why, hint), whole = zeros_stand_for(culprit), culprit.outer
-        assert whole is not None
-        reason = f"{why}, and nothing says of which type"
-        return problem(f"cannot infer the type of zeros in {name_of(whole)}", whole, reason, hint)
+        whole = culprit.outer or culprit
+        reason = f"{ZEROS[0]}, and nothing says of which type"
+        return problem(f"cannot infer the type of zeros in {name_of(whole)}", whole, reason, ZEROS[1])
     side = "output" if known(culprit.input) else "input"
     hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
     if isinstance(form, Reference):

@@ -83,12 +83,9 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     ]
     names = [p.name for p in wanted if p.default is p.empty]
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
-    before, hint = "(f & g)" if isinstance(form, Function) else form.example, ""
-    if count < len(names) and before:
-        hint = f"put them side by side first: {before} >> {name_of(occurrence)}"
+    hint = f"put them side by side first: (f & g) >> {name_of(occurrence)}" if count < len(names) else ""
     if count > len(names) and isinstance(form, Function):
-        letters = ", ".join("xyzuvw"[i] for i in range(count)) if count <= 6 else "*items"
-        hint = f"each item of a tuple is an argument: ar.Function(lambda {letters}: ...)"
+        hint = f"each item of a tuple is an argument: ar.Function(lambda {', '.join('xyzuvw'[:count])}: ...)"
     function = "the function" if isinstance(form, Function) else form.kind
     return f"{function} takes {taken}, and it gets {_number(count)}", hint
 
@@ -131,25 +128,9 @@ def network_result(v: Var) -> Guess:
     return f"the state of {kind} is the pair (h, c)", "take h with ar.GetItem(0)"
 
 
-def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses that a recurrent cell over a sequence lacks the network around it."""
-    state = getattr(occurrence.form, "state", None)
-    if (
-        not isinstance(t, T.Sequence)
-        or not isinstance(occurrence.form, Layer)
-        or not isinstance(state, T.Type)
-    ):
-        return NOTHING
-    if not traces.takes(occurrence.form, T.Tuple((t.element, state))):
-        return NOTHING
-    name = name_of(occurrence)
-    return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
-
-
 _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = (
     _swapped_pair,
     _network_result,
     _argument_count,
-    _cell_over_sequence,
 )
 """The guesses in order; the first that is sure answers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arrows.combinators import AndFan, Choice, Layer, Pipe, Read, brief, title
+from arrows.combinators import AndFan, Choice, Layer, Pipe, brief, title
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.typesys import (
     INPUT,
@@ -148,7 +148,7 @@ def meet(
     if b is not None:
         sides[1] = side_of(b, type_of(b) if results else f"{wanted} -> {notation(b.output)}")
     reason = difference(left, right, a, b, results)
-    hint = _one_object(left, right) or hint or repair(left, right, b, a)
+    hint = _one_object(left, right) or hint or repair(left, right, b)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
 
 
@@ -221,7 +221,7 @@ def explain_input(role: str) -> Callable[[Edge, Clash], ArrowTypeError]:
 SELECT = "to choose by computed numbers, compute both and select in a Function: ar.ops.where(condition, f, g)"
 
 
-def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = None) -> str:
+def repair(left: Var, right: Var, b: Occurrence | None) -> str:
     x, y = leaf_of(left), leaf_of(right)
     name = name_of(b) if b is not None else "it"
     if isinstance(x, T.Input):
@@ -229,17 +229,10 @@ def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = N
             return f"read the object into a tensor first: {_reader(y)}"
         return "take the object apart with ar.GetItem(key) or ar.Record({...}), or read it with ar.Scalar()"
     if isinstance(y, T.Input):
-        if isinstance(x, T.Void):
-            return f"Void carries nothing; give {name} its input another way"
-        if a is not None and isinstance(a.form, Read) and a.form.function is None:
-            return f"{name} takes the Python object itself: leave {name_of(a)} out"
-        if _holds_object(left):
-            hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
-            if b is not None and isinstance(b.form, Choice):
-                hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
-            return hint
+        if kind_of(left) == "tuple":
+            return f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
         chooses = b is not None and isinstance(b.form, Choice)
-        start = f"{name} takes a Python object, and a tensor cannot be turned back into one; "
+        start = f"{name} takes a Python object, and no result can be turned back into one; "
         return start + (SELECT if chooses else "a function of tensors is ar.Function(f)")
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if x.dtype != y.dtype and x.shape == y.shape:
@@ -254,26 +247,13 @@ def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = N
         )
     if kind_of(left) == "tuple" and isinstance(y, T.Tensor):
         return "take one item with ar.GetItem(0), or join the tensors with ar.Concat()"
-    if isinstance(x, T.Tensor) and kind_of(right) == "sequence":
-        return f"{name} goes over a sequence, and a single value does not become a sequence of one by itself"
     return ""
 
 
-def _holds_object(v: Var) -> bool:
-    """Whether a type is a tuple with an item that is, or may be, a Python object."""
-    return kind_of(v) == "tuple" and any(part.con in (None, INPUT) for part in parts_of(v))
-
-
-def zeros_stand_for(zeros: Occurrence) -> tuple[str, str]:
-    """Says where zeros whose type nobody gave come from, and what to give in their place."""
-    if zeros.path.word == "initial_state":
-        why = "an RNN without an initial state begins with zeros of its state"
-        return why, "say what it starts from: ar.RNN(cell, ar.Zeros(type))"
-    if zeros.path.word == "default":
-        why = "a Reduce without a default gives zeros for no elements"
-        return why, "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
-    why = "an Optional gives zeros for None"
-    return why, "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))"
+ZEROS = (
+    "zeros stand for what is left out (an initial state, a default, what None becomes)",
+    "give it: ar.Zeros(type), or a block that makes it",
+)
 
 
 # Words

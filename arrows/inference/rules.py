@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Map, Zip
-from arrows.inference.hints import NOTHING, network_result
+from arrows.inference.hints import network_result
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, passes, problem
 from arrows.typesys import (
@@ -84,12 +83,7 @@ def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
         solver.join(Var(INPUT, cause=v.cause), element, edge)
         return Var(FINITE)
     if isinstance(v.con, T.Type):
-        raise Misfit(
-            f"{kind} goes over the elements of a sequence, and {v.con} has none",
-            _without_map(edge.owner, element)
-            if isinstance(v.con, T.Tensor) and isinstance(edge.owner.form, Map)
-            else "",
-        )
+        raise Misfit(f"{kind} goes over the elements of a sequence, and {v.con} has none")
     if not v.args:
         raise Misfit(f"an empty tuple has no elements, so {kind} cannot know their type")
     for part in parts_of(v):
@@ -105,7 +99,6 @@ def until_end(
     *,
     what: str = "",
     endless: tuple[str, str],
-    hint: str = "",
 ) -> Rule:
     """Passes the elements of a container that must end to `element`.
 
@@ -114,25 +107,17 @@ def until_end(
         edge: over which the elements pass.
         what: what the container is, in words, where the form reads more than it.
         endless: the reason and the hint if it has no end.
-        hint: the hint if it is a tensor, which has no elements.
     """
     yield container, as_sequence(inference, edge.owner, container, element)
     v = find(container)
     if what and isinstance(v.con, T.Type) and v.con is not INPUT:
-        raise Misfit(f"{what} is {v.con}, which has no elements", hint if isinstance(v.con, T.Tensor) else "")
+        raise Misfit(f"{what} is {v.con}, which has no elements")
     if kind_of(v) != "broadcast":
         end = spread(inference, v, element, edge)
         yield end
         if find(end).con == FINITE:
             return
     raise Misfit(*endless)
-
-
-def _without_map(occurrence: Occurrence, element: Var) -> str:
-    if find(element).con is INPUT:
-        return f"{occurrence.form.label} reads a Python list itself: leave out the block that reads it first"
-    # A derived block goes over elements by a Map that its user did not write.
-    return "apply the block to it directly, without Map" if occurrence.form.kind == "Map" else ""
 
 
 _explain_one = passes("cannot give the elements to {part}, the block of {owner}", "an element")
@@ -149,8 +134,7 @@ def explain_element(edge: Edge, clash: Clash) -> ArrowTypeError:
 def explain_mixed_items(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the items of a tuple cannot be the elements: their types differ."""
     owner = edge.owner
-    containers = [owner.input, *(items_of(owner.input) if isinstance(owner.form, Zip) else [])]
-    likely = next((words for v in containers if (words := network_result(v)) != NOTHING), NOTHING)
+    likely = network_result(owner.input)
     return problem(
         f"cannot go over {notation(owner.input)} with {name_of(owner)}",
         owner,
