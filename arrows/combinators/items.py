@@ -116,8 +116,6 @@ class GetItem(Item[Any, Any]):
 class Slice(Item[Any, Any]):
     """A part of a sequence, a Python sequence or a tuple, as `x[start:stop:step]` takes it.
 
-    Of an endless sequence a slice without an end is the sequence itself.
-
     Args:
         start: the first index; negative counts from the end; the beginning if not given.
         stop: the index after the last; the end if not given.
@@ -125,8 +123,7 @@ class Slice(Item[Any, Any]):
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: a place is no integer; at `compile`, an input without items, or a part of an endless
-            sequence.
+        ArrowTypeError: a place is no integer; at `compile`, an input without items, or an endless sequence.
         ArrowValueError: the step is 0.
         InputError: at evaluation, a Python object that has no slices.
 

@@ -56,8 +56,7 @@ def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
     other = next(cases, edge.index)
     output = find(parts[other].output)
     return meet(
-        f"cannot choose between {_case_words(parts[other], other)} and {_case_words(case, edge.index)} "
-        f"of {name_of(choice)}",
+        f"cannot choose between {parts[other].path.word} and {case.path.word} of {name_of(choice)}",
         last_of(parts[other]),
         last_of(case),
         output if output.con is not None else choice.output,
@@ -66,10 +65,6 @@ def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
         results=True,
         hint="every case must give the same type: add a step to one of them",
     )
-
-
-def _case_words(case: Occurrence, index: int) -> str:
-    return case.path.word or f"case {index}"
 
 
 # Recursion
@@ -94,7 +89,6 @@ def reference(inference: Inference, reference: Occurrence, form: Reference[Any, 
     if token.output is not None:
         inference.gives(reference, inference.floats(token.output))
     solver.join(reference.input, input, reference.edge or reference)
-    inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
     inference.enter_recursion(token, reference)

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Rule:
     if form.of_objects:
         inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_places))
-    if form.arity is None:
-        inference.containers.append((occurrence.input, occurrence.output))
     yield occurrence.input, _container_of_item(inference, occurrence, form)
     v = find(occurrence.input)
     if v.con is INPUT:
@@ -70,7 +68,7 @@ def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> 
         raise Misfit(f"{v.con} has no items", hint if isinstance(v.con, T.Tensor) else "")
     else:
         yield v.args[1]
-        if find(v.args[1]).con == ENDLESS and (form.arity or not _is_endless_slice(form.key)):
+        if find(v.args[1]).con == ENDLESS:
             raise Misfit(
                 "an endless sequence has no items to take, since all its elements are the same",
                 f"drop the {form.kind}",
@@ -114,12 +112,7 @@ def _container_of_item(inference: Inference, occurrence: Occurrence, form: Item[
 
     def decide() -> bool:
         out = find(occurrence.output)
-        if form.arity is None:
-            if not isinstance(form.key, slice) or kind_of(out) != "sequence":
-                return False
-            inference.solver.unify(occurrence.input, out)
-            return True
-        if isinstance(form.key, slice) or not is_no_object(out):
+        if form.arity is None or isinstance(form.key, slice) or not is_no_object(out):
             return False
         # A parameter of an arrow with several.
         items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
@@ -173,11 +166,6 @@ def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
         f"there is no item {key!r}: the keys are {', '.join(map(repr, labels))}",
         f"did you mean {close[0]!r}?" if close else "",
     )
-
-
-def _is_endless_slice(key: object) -> bool:
-    """Whether a slice of an endless sequence is endless itself."""
-    return isinstance(key, slice) and key.stop is None and (key.start or 0) >= 0 and (key.step or 1) > 0
 
 
 # Elements by number

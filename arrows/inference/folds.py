@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from arrows.combinators import AnyBlock, InferredZeros, Loop
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import last_of, meet, name_of, passes
-from arrows.inference.rules import Misfit, explain_element, items, until_end
+from arrows.inference.rules import explain_element, items, until_end
 from arrows.typesys import (
     VOID,
     ArrowTypeError,
@@ -17,7 +17,6 @@ from arrows.typesys import (
     Var,
     find,
     items_of,
-    kind_of,
     sequence_of,
     tuple_of,
 )
@@ -83,17 +82,7 @@ def _elements(inference: Inference, fold: Occurrence, container: Var, element: V
 def _output(inference: Inference, state: Var, output: Var) -> Rule:
     """`RNN`: the output is the state, or the first item of a state that is a tuple."""
     yield state
-    if kind_of(state) != "tuple":
-        inference.solver.unify(output, state)
-        return
-    items = items_of(state)
-    if not items:
-        raise Misfit(
-            "the output at an element is the first item of the state, "
-            "and the state of its cell is an empty tuple",
-            "for a step with outputs of its own use ar.Scan(step, initial_state)",
-        )
-    inference.solver.unify(output, items[0])
+    inference.solver.unify(output, next(iter(items_of(state)), state))
 
 
 # Explanations

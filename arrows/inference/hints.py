@@ -16,8 +16,6 @@ from arrows.combinators import (
     Fan,
     Function,
     Layer,
-    Map,
-    Pipe,
     Scan,
 )
 from arrows.inference.occurrences import Occurrence
@@ -39,14 +37,6 @@ def guess(inference: Inference, occurrence: Occurrence) -> Guess:
     t = ground(occurrence.input)
     guesses = (look(occurrence, t, inference.traces) for look in _CONFUSIONS)
     return next((reason_and_hint for reason_and_hint in guesses if reason_and_hint != NOTHING), NOTHING)
-
-
-def _owner(occurrence: Occurrence) -> Occurrence | None:
-    """Returns the occurrence around the chains that begin with this one, if its first part is of them."""
-    inner, outer = occurrence, occurrence.outer
-    while outer is not None and isinstance(outer.form, Pipe) and outer.parts[0] is inner:
-        inner, outer = outer, outer.outer
-    return outer if outer is not None and outer.parts[0] is inner else None
 
 
 def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
@@ -96,12 +86,7 @@ def _number(count: int) -> str:
 
 def _network_result(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that one tensor of a network's result was meant, not the whole result or the last state."""
-    if not isinstance(occurrence.form, Apply):
-        return NOTHING
-    owner = _owner(occurrence)
-    if owner is not None and isinstance(owner.form, Map):
-        return network_result(owner.input)  # the Map goes over the pair, as over any tuple
-    return network_result(occurrence.input)
+    return network_result(occurrence.input) if isinstance(occurrence.form, Apply) else NOTHING
 
 
 def network_result(v: Var) -> Guess:

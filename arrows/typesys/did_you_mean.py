@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
 
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys.quoting import counted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -174,10 +175,8 @@ def refuse_arguments(
     names = [p.name for p in by_position if p.kind is p.POSITIONAL_OR_KEYWORD] + by_keyword
     unknown = [] if inspect.Parameter.VAR_KEYWORD in kinds else [x for x in keywords if x not in names]
     if len(args) > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        got = f"{len(args)} argument{'s' if len(args) > 1 else ''}"
         takes = " and ".join(p.name for p in by_position) or "nothing"
-        more = f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""
-        reason = f"{call} takes {takes} by position, and got {got}{more}"
+        reason = f"{call} takes {takes} by position, and got {counted(len(args), 'argument')}"
     elif unknown:
         written = {name: f"{name}=" for name in names}
         likely = did_you_mean(unknown[0], written, table)

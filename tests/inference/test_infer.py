@@ -91,8 +91,6 @@ SEQ = T.Sequence(INDEX)
         (ar.Scan(ar.arrow(lambda x, s: (embedded(s, x), s)), ar.Zeros([4])), SEQ),
         (ar.RNN(ar.arrow(lambda x, s: embedded(s, x)), ar.Zeros([4])), SEQ),
         (ar.Reduce(Pairing(3)), T.Sequence(T.Tensor((3,)))),
-        (ar.Slice(start=1) >> ar.Map(Embedding(9, 4)), SEQ),
-        (ar.Reverse() >> ar.Map(Embedding(9, 4)), SEQ),
         (ar.Identity(name="as it is") >> Embedding(9, 4), INDEX),
         (ar.arrow(lambda x, y: (Embedding(9, 4)(y), x)) >> ar.GetItem(0), T.Tuple((INPUT, INDEX))),
     ],
