@@ -89,6 +89,7 @@ def reference(inference: Inference, reference: Occurrence, form: Reference[Any, 
     if token.output is not None:
         inference.gives(reference, inference.floats(token.output))
     solver.join(reference.input, input, reference.edge or reference)
+    inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
     inference.enter_recursion(token, reference)

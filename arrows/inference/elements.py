@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Rule:
     if form.of_objects:
         inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_places))
+    if form.arity is None:
+        inference.containers.append((occurrence.input, occurrence.output))
     yield occurrence.input, _container_of_item(inference, occurrence, form)
     v = find(occurrence.input)
     if v.con is INPUT:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import AnyBlock, InferredZeros, Loop
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import last_of, meet, name_of, passes
+from arrows.inference.reasons import last_of, meet, name_of, passes, problem, side_of
 from arrows.inference.rules import explain_element, items, until_end
 from arrows.typesys import (
     VOID,
@@ -17,6 +17,7 @@ from arrows.typesys import (
     Var,
     find,
     items_of,
+    notation,
     sequence_of,
     tuple_of,
 )
@@ -139,8 +140,17 @@ def _explain_state(edge: Edge, clash: Clash) -> ArrowTypeError:
     form, (step, start) = edge.owner.form, edge.owner.parts
     assert isinstance(form, Loop)
     first, result, last = find(start.output), find(step.output), last_of(step)
-    if not form.folds and not form.by_state and len(items_of(result)) == 2:
-        result = items_of(result)[1]
+    if not form.folds and not form.by_state and result.con is not None:
+        items = items_of(result)
+        if len(items) != 2:
+            return problem(
+                f"cannot scan with {name_of(last)}",
+                step,
+                f"the step of a Scan must give a pair, an output and the next state, not {notation(result)}",
+                "for a cell that gives its state alone use ar.RNN(cell)",
+                side_of(last),
+            )
+        result = items[1]
     if first.con is None or result.con is None:
         first, result = clash.left, clash.right
     given = "zeros of its state" if isinstance(start.form, InferredZeros) else ""

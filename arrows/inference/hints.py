@@ -73,7 +73,9 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     ]
     names = [p.name for p in wanted if p.default is p.empty]
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
-    hint = f"put them side by side first: (f & g) >> {name_of(occurrence)}" if count < len(names) else ""
+    before, hint = "(f & g)" if isinstance(form, Function) else form.example, ""
+    if count < len(names) and before:
+        hint = f"put them side by side first: {before} >> {name_of(occurrence)}"
     if count > len(names) and isinstance(form, Function):
         hint = f"each item of a tuple is an argument: ar.Function(lambda {', '.join('xyzuvw'[:count])}: ...)"
     function = "the function" if isinstance(form, Function) else form.kind

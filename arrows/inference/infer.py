@@ -120,6 +120,7 @@ class Inference:
             place among the knots, and with that of the first knot that its inside refers to.
         todo: the occurrences to walk; None where the walk leaves a recursive block.
         inner: the identities of knots that nothing outside of their component enters.
+        containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for each side output, whether it passes and its key: its type and its first occurrence.
     """
 
@@ -141,6 +142,7 @@ class Inference:
         self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
         self.traces = traces or Traces(float_type)
+        self.containers: list[tuple[Var, Var]] = []
         self.side_outputs: dict[tuple[bool, str], tuple[T.Type, Occurrence]] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
         self._tuples: dict[tuple[int, ...], Var] = {}
@@ -298,12 +300,11 @@ class Inference:
         solver = self.solver
         solver.drain()
         if not input_assumed:
-            for v, reader in solver.readers:
-                if find(v) is find(root.input) and find(v).con is None:
-                    # Something reads the input as a Python object. So it is one from the start: types flow
-                    # forward from it, and a contradiction shows where the two sides meet.
-                    solver.make_object(v, reader)
-            solver.drain()
+            if (reader := self._object_reader(root.input)) is not None:
+                # Something reads the input as a Python object. So it is one from the start: types then flow
+                # forward from it, and a contradiction shows where the two sides meet.
+                solver.make_object(root.input, reader)
+                solver.drain()
             solver.run(self._assumed(root.input), root)
         for reference in self.occurrences:  # what a recursion passes to itself, after what enters it
             knot = reference.knot
@@ -314,7 +315,7 @@ class Inference:
             solver.drain()
         if solver.failures:
             # An error shows all that is known, and what is read as an object.
-            while solver.decide([FORWARD, OBJECT, INPUT_OBJECT]):
+            while solver.decide([FORWARD, OBJECT]):
                 solver.drain()
             check_parameters(self.occurrences)
             check_keys(self)
@@ -328,6 +329,17 @@ class Inference:
         for part in inside(input):
             yield part, partial(self.solver.make_object, part, Cause(ASSUMED)), rank
             rank = REST
+
+    def _object_reader(self, root: Var) -> Cause | None:
+        """Returns who reads the open root input, or its elements, as a Python object; None if nobody does."""
+        containers = {id(find(element)): find(container) for container, element in self.containers}
+        for v, reader in self.solver.readers:
+            v = find(v)
+            while v is not find(root) and id(v) in containers:
+                v = containers.pop(id(v))
+            if v is find(root) and v.con is None:
+                return reader
+        return None
 
     # Third pass
 

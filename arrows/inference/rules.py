@@ -68,6 +68,7 @@ def as_sequence(inference: Inference, occurrence: Occurrence, container: Var, el
         inference.solver.unify(container, sequence_of(element, cause=Cause(occurrence, reads=True)))
         return True
 
+    inference.containers.append((container, element))
     return decide
 
 
