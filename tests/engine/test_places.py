@@ -98,9 +98,9 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: ar.Map(ar.Scalar("int8")) >> ar.Shift(1, default=128), "the default 128 is not int8"),
     (lambda: NUMBERS >> ar.At(), "put them side by side first: (sequence & place) >> ar.At()"),
     (lambda: (NUMBERS & ar.Scalar("int32") & ar.Scalar()) >> ar.At(), "(sequence & place) >> ar.At()"),
-    (lambda: (NUMBERS & ar.GetItem("i")) >> ar.At(), "ar.Nth() takes such a place"),
+    (lambda: (NUMBERS & ar.GetItem("i")) >> ar.At(), "read it by ar.Scalar('int32')"),
     (lambda: (NUMBERS & ar.Scalar()) >> ar.At(), "a place is one integer, and item 1 is float32"),
-    (lambda: (ar.Scalar() & ar.Scalar("int32")) >> ar.At(), "item 0 is float32, which has no elements"),
+    (lambda: (ar.Scalar() & ar.Scalar("int32")) >> ar.At(), "item 0 is float32"),
     (lambda: NUMBERS >> ar.Conv1d(2, 3), "the input of Conv1d must be a sequence of vectors of floats"),
 ]
 
