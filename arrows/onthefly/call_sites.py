@@ -34,6 +34,8 @@ from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 from arrows.ops import Equation
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, types as T
 
+_MOST_KNOWN = 100_000  # operands of a call may come from several places each, so there are many combinations
+
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class CallSite:
@@ -290,6 +292,8 @@ class CallSites:
                 flow += enumerate([origin for origin in element if origin.__class__ is int], first)
             first += site.widths[domain]
         self._flow.update(dict.fromkeys(flow))
+        if len(self.known) >= _MOST_KNOWN:
+            self.known.clear()  # they are found again
 
     def meet(
         self, call: tuple[Any, ...], identity: Hashable, place: tuple[int, ...], make: Callable[[], CallSite]

@@ -11,7 +11,7 @@ from arrows.combinators import Block
 from arrows.engine.values import LeafError, convert
 from arrows.onthefly.operands import holds_tensors
 from arrows.ops import TensorLike
-from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
+from arrows.typesys import ArrowTypeError, SourceLine, masked_elements, message, types as T
 
 
 def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:
@@ -53,7 +53,7 @@ def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[
     try:
         return type, convert(value, type)
     except LeafError as error:
-        hint = 'name another element type, such as g.tensor(x, "int64")'
+        hint = "" if masked_elements(value) else 'name another element type, such as g.tensor(x, "int64")'
         raise _refusal("cannot read a value", str(error), hint) from None
 
 

@@ -93,16 +93,6 @@ def test_records_have_their_keys():
         assert close(g.numpy(result)["b"]["c"], [2, 3], 0)
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_record_inside_of_a_block_is_read_by_position(place: int) -> None:
-    """Also where its keys are numbers that are not the positions."""
-    swapped = ar.Function(lambda x: {1: x, 0: 2 * x})
-    block = ar.Scalar() >> swapped >> ar.GetItem(place)
-    with ar.OnTheFly().batch() as g:
-        assert float(g(block, 3.0)) == float(block.eval(3.0))
-        assert float(swapped(g.tensor(3.0))[place]) == float(block.eval(3.0))
-
-
 @pytest.mark.nightly
 def test_deep_and_circular_examples():
     """Data nest as deep as memory allows; what goes in a circle is refused, as everywhere."""
