@@ -52,7 +52,7 @@ def of_what_stands_at_a_place(build, s, f):
     return (s & place) >> at, lambda: bad >> at
 
 
-@mutation("sequence", "a convolution goes over vectors", r"Conv1d", r"sequence|vectors|Vector")
+@mutation("sequence", "a convolution goes over vectors", r"Conv1d", r"sequence|vectors|Vector|elements")
 def of_a_convolution(build, s):
     filters = ar.Conv1d(WIDTH, 3, padding="same")
     bad = build.one_of(s >> ar.Sum(), s >> ar.Map(ar.Function(ops.sum)), s >> ar.Map(TRUTH), ar.Identity())
