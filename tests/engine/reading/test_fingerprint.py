@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import content_digest as contents
 
 REFUSED = "(?s)prepared by another model"
@@ -78,6 +79,19 @@ def test_models_that_read_otherwise(sent: Any, other: dict[str, Any]) -> None:
         for foreign in (prepared, prepared[[0]]):
             with pytest.raises(ar.ArrowValueError, match=REFUSED):
                 call(foreign)
+
+
+@pytest.mark.parametrize("first", SCHEDULES)
+@pytest.mark.parametrize("second", SCHEDULES)
+def test_a_set_of_another_schedule_gives_the_same_or_is_refused(first: str, second: str) -> None:
+    prepared = ar.compile(letters(), schedule=first).prepare(LETTERS)
+    model = ar.compile(letters(), schedule=second)
+    if "strata" in {first, second} and first != second:
+        with pytest.raises(ar.ArrowValueError, match=REFUSED):
+            model(prepared)
+        return
+    for found, wanted in zip(model(prepared[::-1]), model(LETTERS[::-1]), strict=True):
+        assert found.tolist() == wanted.tolist()
 
 
 # ------------------------------------------------------------ what functions hold
