@@ -25,10 +25,9 @@ import numpy as np
 
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
-from arrows.engine.reading import lengths_of, ranges_of, stable_order, starts_of_runs, with_stop
+from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
-from arrows.ops.segments import Segments, reduce_segments
 
 if TYPE_CHECKING:
     from arrows.engine.running.batch_plan import PlannedBatch
@@ -52,8 +51,9 @@ class RowSums:
         starts: for each of ``rows``, where its places start in ``order``; and where the last end.
         bounds: where the rows of each part start in ``rows``, and where the last end.
         places: likewise its places in ``order``.
-        first_rows, first_places: for each part its first row and its first place, each where they are a range
-            in this order, else -1.
+        longest: the most places of a row.
+        ranges: if no row has more than one place, for each part its first row and its first place, each where
+            they are a range in this order, else -1; otherwise empty.
     """
 
     def __init__(
@@ -61,27 +61,33 @@ class RowSums:
     ) -> None:
         span = int(rows.max()) + 1
         key = rows if parts == 1 else part * np.int64(span) + rows
-        if lengths_of(key).min(initial=1) < 0:
+        least = int(lengths_of(key).min(initial=1))
+        if least < 0:
             by_key = stable_order(key, parts * span)
             order, key = order[by_key], key[by_key]
-        starts = starts_of_runs(key)
-        ends, key = with_stop(starts, len(key)), key[starts]
-        cuts = np.array([0, len(key)])
-        if parts > 1:
+        starts = np.arange(len(key)) if least > 0 else starts_of_runs(key)
+        ends = with_stop(starts, len(key))
+        self.longest = int(lengths_of(ends).max()) if len(starts) < len(key) else 1
+        key = key[starts]
+        if parts == 1:
+            self.bounds, self.places = [0, len(starts)], [0, len(order)]
+        else:
             part_of_row, key = np.divmod(key, span)
             cuts = np.searchsorted(part_of_row, np.arange(parts + 1))
-        places = ends[cuts]
-        self.bounds, self.places = cuts.tolist(), places.tolist()
-        self.first_rows: list[int] = ranges_of(key, cuts[:-1], cuts[1:]).tolist()
-        self.first_places: list[int] = ranges_of(order, places[:-1], places[1:]).tolist()
+            self.bounds, self.places = cuts.tolist(), ends[cuts].tolist()
+        self.ranges: list[tuple[int, int]] = []
+        if self.longest == 1:
+            self.ranges = [
+                (range_of(key[first_row:stop_row]), range_of(order[first_row:stop_row]))
+                for first_row, stop_row in pairwise(self.bounds)
+            ]
         self.order, self.rows, self.starts = upload.add(order), upload.add(key), upload.add(ends)
 
     @property
     def most(self) -> int:
-        """For how many rows memory is needed: those of the longest part that are taken by index, one each."""
-        spans = zip(pairwise(self.bounds), pairwise(self.places), self.first_places, strict=True)
-        single = (z - a for (a, z), (first, stop), place in spans if place < 0 and z - a == stop - first)
-        return max(single, default=0)
+        """For how many rows memory is needed: those of the longest part that are taken by index."""
+        ranges = zip(pairwise(self.places), self.ranges, strict=False)
+        return max((stop - first for (first, stop), (_, place) in ranges if place < 0), default=0)
 
     def bind(self, device: Device, arena: Arena, target: Array, values: Array) -> Callable[[int], None]:
         """A function that adds the sums of one part to rows.
@@ -95,20 +101,20 @@ class RowSums:
         launch = device.sums_by_row(target, values, self.rows, self.order, self.starts, self.bounds)
         if launch is not None:
             return launch
-        xp, order, all_rows, all_starts = device.xp, self.order.array, self.rows.array, self.starts.array
-        # Nobody reads these rows, which are on their way to others, after the step.
-        scratch: Array = arena.array("pull", (self.most, *values.shape[1:]), str(values.dtype))
+        order, all_rows, all_starts = self.order.array, self.rows.array, self.starts.array
+        scratch = _pulled(arena, self.most, values)
 
         def add(part: int) -> None:
             first_row, stop_row = self.bounds[part], self.bounds[part + 1]
             if first_row == stop_row:
                 return
             first, stop = self.places[part], self.places[part + 1]
-            row, place = self.first_rows[part], self.first_places[part]
-            if stop - first > stop_row - first_row:
-                segments = Segments.of(xp, all_starts[first_row : stop_row + 1] - first, stop - first)
-                addends = reduce_segments(xp, "add", values, segments, 0, order=order[first:stop])
-            elif place >= 0:
+            if self.longest > 1:
+                rows, starts = all_rows[first_row:stop_row], all_starts[first_row:stop_row] - first
+                device.scatter_add(target, rows, values, order[first:stop], starts, self.longest)
+                return
+            row, place = self.ranges[part]
+            if place >= 0:
                 addends = values[place : place + stop - first]
             else:
                 addends = device.take(values, order[first:stop], scratch[: stop - first])
@@ -121,30 +127,75 @@ class RowSums:
         return add
 
 
-def _filled(
-    places: HostArray, rows: HostArray, bounds: HostArray, zero: int
-) -> tuple[HostArray, HostArray, HostArray]:
-    """Places, the rows that take them, and of each the step; rows between that have none take zeros.
-
-    So the rows of a step are a range, to which their gradients are added without a search.
+class RowPulls:
+    """What the rows of one output take from an array of gradients, step by step.
 
     Args:
         places: of gradients, one at least.
         rows: for each, the row that takes it.
         bounds: where each step's rows start, and where the last end.
         zero: the place of a row of zeros.
+        upload: takes the index arrays.
+
+    Attributes:
+        index: for each row, the place of its gradient; rows without have that of a row of zeros, the last.
+        spans: for each step, the first of its rows that has one and the end of the last, and the place of the
+            first where the places are a range, else -1.
+        again: for rows that are read again, the sums of the other places, with a part for each step.
     """
-    taking = np.zeros(bounds[-1], bool)
-    taking[rows] = True
-    (some,) = taking.nonzero()
-    count = np.searchsorted(some, bounds)
-    (steps,) = (count[1:] > count[:-1]).nonzero()
-    inside = np.zeros(bounds[-1] + 1, np.intp)
-    inside[some[count[steps]]] += 1
-    inside[some[count[steps + 1] - 1] + 1] -= 1
-    (missing,) = ((np.cumsum(inside[:-1]) > 0) & ~taking).nonzero()
-    places, rows = np.append(places, np.full(len(missing), zero)), np.append(rows, missing)
-    return places, rows, np.searchsorted(bounds, rows, side="right") - 1
+
+    def __init__(
+        self, places: HostArray, rows: HostArray, bounds: HostArray, zero: int, upload: Upload
+    ) -> None:
+        inverse = np.full(bounds[-1], zero)
+        inverse[rows] = places
+        (with_gradient,) = (inverse != zero).nonzero()
+        count = np.searchsorted(with_gradient, bounds)
+        has_any = count[1:] > count[:-1]
+        first = np.where(has_any, with_gradient[np.minimum(count[:-1], len(with_gradient) - 1)], 0)
+        stop = np.where(has_any, with_gradient[np.maximum(count[1:] - 1, 0)] + 1, 0)
+        # In a range nothing is missing: places go on by one, and zeros have the same place.
+        ranges = ranges_of(inverse, first, stop)
+        self.spans: list[tuple[int, int, int]] = list(
+            zip(first.tolist(), stop.tolist(), ranges.tolist(), strict=True)
+        )
+        self.index = upload.add(inverse)
+        self.again: RowSums | None = None
+        (again,) = (inverse[rows] != places).nonzero()
+        if len(again):
+            step = np.searchsorted(bounds, rows[again], side="right") - 1
+            self.again = RowSums(places[again], rows[again], step, len(bounds) - 1, upload)
+
+    @property
+    def most(self) -> int:
+        """For how many rows memory is needed: see `RowSums.most`."""
+        again = 0 if self.again is None else self.again.most
+        return max([again, *(stop - start for start, stop, place in self.spans if place < 0)])
+
+    def bind(self, device: Device, arena: Arena, target: Array, values: Array) -> Callable[[int], None]:
+        """A function that adds to the rows of one step what they take; arguments as for `RowSums.bind`."""
+        values[-1] = 0
+        index, spans, scratch = self.index.array, self.spans, _pulled(arena, self.most, values)
+        again = None if self.again is None else self.again.bind(device, arena, target, values)
+
+        def pull(step: int) -> None:
+            start, stop, place = spans[step]
+            if stop > start:
+                rows = target[start:stop]
+                if place >= 0:
+                    rows += values[place : place + stop - start]
+                else:
+                    rows += device.take(values, index[start:stop], scratch[: stop - start])
+            if again is not None:
+                again(step)
+
+        return pull
+
+
+def _pulled(arena: Arena, most: int, values: Array) -> Array:
+    """Memory for rows on their way to others: nobody reads it after the step."""
+    array: Array = arena.array("pull", (most, *values.shape[1:]), str(values.dtype))
+    return array
 
 
 class Transfer(NamedTuple):
@@ -152,14 +203,11 @@ class Transfer(NamedTuple):
 
     target: BufferRows
     values: BufferRows
-    sums: RowSums
+    sums: RowSums | RowPulls
 
     def bind(self, device: Device, arena: Arena) -> Callable[[int], None]:
         """A function that adds those of one component, or of one step."""
-        values = arena.rows(self.values)
-        if device.kernels is None:
-            values[-1] = 0
-        return self.sums.bind(device, arena, arena.rows(self.target), values)
+        return self.sums.bind(device, arena, arena.rows(self.target), arena.rows(self.values))
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -280,8 +328,7 @@ class FlowPlanner:
                 continue
             (inside,) = ((rows >= start) & (rows < stop)).nonzero()
             if len(inside):
-                filled = _filled(places[inside], rows[inside] - start, bounds, zero)
-                pulls = RowSums(*filled, len(bounds) - 1, upload)
+                pulls = RowPulls(places[inside], rows[inside] - start, bounds, zero, upload)
                 target = BufferRows(self.batch.gradients[slab], start, stop)
                 values = BufferRows(waiting, 0, zero + 1)
                 self.flows[owner].pulls.append(Transfer(target, values, pulls))

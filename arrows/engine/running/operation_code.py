@@ -17,9 +17,10 @@ from arrows.engine.program import (
     Scatter,
     Slot,
     SumRows,
+    is_product,
     once,
 )
-from arrows.ops import Var
+from arrows.ops import Equation, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class OperationCode:
         has_keys: whether dropout keys are read.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
+        transposed: the positions, among the values of ``once``, of transposed matrices by which products of
+            single steps multiply, on a device without kernels.
     """
 
     def __init__(
@@ -82,11 +85,30 @@ class OperationCode:
             for argument in kernel.arguments
             if argument.kind == "once" and isinstance(argument.of, Var)
         }
+        self.transposed = _transposed(program)
 
     @property
     def kernels(self) -> list[CKernel]:
         """The kernels in C that its functions launch."""
         return [kernel for region in self.regions.values() for kernel in region.kernels]
+
+
+def _transposed(program: Program) -> frozenset[int]:
+    """See `OperationCode.transposed`."""
+    if program.kernels or all(operand.early for operand in program.operands):  # a component has one step then
+        return frozenset()
+    factors = {
+        var
+        for region in ("step", "step_back")
+        for instruction in program.region(region)
+        if is_product(instruction)
+        for var in instruction.operands
+    }
+    return frozenset(
+        number
+        for number, each in enumerate(program.region("once"))
+        if isinstance(each, Equation) and each.primitive.name == "transpose" and each.result in factors
+    )
 
 
 def _scatter_groups(operation: Operation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
