@@ -487,3 +487,12 @@ def test_what_lanes_find_together(dtype: str, monkeypatch: pytest.MonkeyPatch) -
 def test_blocks_are_made_of_whole_warps() -> None:
     """Else the lanes of a warp would work on different rows, and wait for threads that are not there."""
     assert cuda._THREADS % WARP == 0
+
+
+def test_a_view_of_gathered_rows_that_lie_together_already() -> None:
+    """Which a call of the array module reads: it read the memory that they would be copied to."""
+    square = ar.Function(lambda v: ops.outer(v, ops.tanh(v)))
+    block = ar.Map(ar.Vector(3) >> square) >> ar.Map(ar.Function(lambda m: (ops.transpose(m) @ m)[0]))
+    here, there = (ar.compile(block, device=device) for device in ("cpu", "fake-kernels"))
+    examples = [[[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]]]
+    np.testing.assert_allclose(ar.to_numpy(there(examples).values), here(examples).values, rtol=1e-5)

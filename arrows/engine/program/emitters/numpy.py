@@ -296,8 +296,11 @@ class RegionWriter:
 
     def _rows_of_view(self, equation: Equation) -> Rows | None:
         """Where the rows of a view lie, if it can be made of all rows at once."""
-        rows, reshape = self.rows(equation.operands[0]), equation.primitive.name == "reshape"
+        (shown,), reshape = equation.operands, equation.primitive.name == "reshape"
+        rows = self.rows(shown)
         if rows is None or (reshape and not rows.contiguous):  # which may be a copy
+            return None
+        if shown in self.gathers and rows.scratch:  # where nothing is copied to if it lies together already
             return None
         return self._view(rows, self.calls.call(equation, [rows.array]), contiguous=reshape)
 
