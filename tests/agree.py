@@ -12,7 +12,7 @@ from arrows.engine import reference
 from arrows.engine.device import Device
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.program import Program
-from arrows.engine.reference.evaluation import ReferenceResult
+from arrows.engine.reference.array_semantics import ReferenceResult
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.typesys import types as T

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows import combinators as core
 from arrows.combinators import AnyBlock
-from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, wiring
+from arrows.inference import apply, choice_and_recursion, effects, elements, folds, wiring
 from arrows.inference.occurrences import Occurrence
 from arrows.typesys import Rule
 
@@ -26,9 +26,9 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Graph: wiring.graph,
     core.Choice: choice_and_recursion.choice,
     core.Reference: choice_and_recursion.reference,
-    core.Map: maps.map_,
-    core.Zip: maps.zip_,
-    core.Broadcast: maps.broadcast,
+    core.Map: elements.map_,
+    core.Zip: elements.zip_,
+    core.Broadcast: elements.broadcast,
     core.Loop: folds.loop,
     core.Reduce: folds.reduce,
     core.Item: elements.item,

@@ -18,9 +18,8 @@ from arrows.combinators import (
     Layer,
     Scan,
 )
-from arrows.inference.occurrences import Occurrence
+from arrows.inference.occurrences import Occurrence, Traces
 from arrows.inference.reasons import name_of, origin_of
-from arrows.inference.traces import Traces
 from arrows.typesys import Var, ground, types as T
 
 if TYPE_CHECKING:

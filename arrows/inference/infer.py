@@ -26,11 +26,11 @@ from arrows.inference.occurrences import (
     Edge,
     Occurrence,
     Path,
+    Traces,
     blocks_with,
     build_typed,
     outermost_first,
 )
-from arrows.inference.traces import Traces
 from arrows.inference.typed import Typed
 from arrows.typesys import (
     FORWARD,

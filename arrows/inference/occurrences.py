@@ -2,28 +2,20 @@
 
 An occurrence is a block on one value. A block that stands at several places and reads the same value there is
 one occurrence, unless it has an effect.
+
+What the functions of an expression compute, remembered while its types are inferred.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from arrows.combinators import (
-    AnyBlock,
-    Choice,
-    Pipe,
-    Read,
-    Shared,
-    parts_first,
-)
+from arrows import ops
+from arrows.combinators import AnyBlock, Apply, Choice, Constant, Pipe, Read, Shared, parts_first
 from arrows.inference.typed import Knot, Typed
-from arrows.typesys import ArrowTypeError, Clash, SourceLine, Var, types as T
-
-if TYPE_CHECKING:
-    from arrows.ops import Trace
-
+from arrows.ops import Trace
+from arrows.typesys import ArrowTypeError, ArrowValueError, Clash, SourceLine, Var, types as T
 
 ASSUMED = object()
 """The cause of a root input that nothing fixes; inference takes it to be a Python object."""
@@ -200,3 +192,44 @@ def reads_object(form: AnyBlock) -> bool:
     if isinstance(form, Read):
         return not form.counts
     return isinstance(form, Shared) or (isinstance(form, Choice) and form.key_block is None)
+
+
+class Traces:
+    """The traces of blocks: each function runs once for each type of its input, also where it fails.
+
+    Inference may run again after an error, and guesses of what was meant ask what else a function would take.
+
+    Args:
+        float_type: every floating element type becomes this one; None leaves them.
+    """
+
+    def __init__(self, float_type: str | None) -> None:
+        self.float_type = float_type
+        self._known: dict[tuple[int, T.Type], Trace | ArrowTypeError | ArrowValueError] = {}
+
+    def of(self, form: AnyBlock, t: T.Type) -> Trace:
+        """Returns what a function, a layer or a trainable constant computes of this type.
+
+        Raises:
+            ArrowTypeError, ArrowValueError: it does not take the type.
+        """
+        key = (id(form), t)
+        known = self._known.get(key)
+        if known is None:
+            assert isinstance(form, (Apply, Constant))
+            function = form.of_example if isinstance(form, Apply) else form.parameter
+            try:
+                known = ops.trace(function, t, float_type=self.float_type)
+            except (ArrowTypeError, ArrowValueError) as error:  # all that tracing raises
+                known = error
+            self._known[key] = known
+        if not isinstance(known, Trace):
+            raise known
+        return known
+
+    def takes(self, form: Apply[object, object], t: T.Type) -> bool:
+        """Whether a layer or function would take this type."""
+        try:
+            return form.check(t) is None and self.of(form, t) is not None
+        except (ArrowTypeError, ArrowValueError):
+            return False

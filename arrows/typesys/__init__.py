@@ -17,12 +17,6 @@ from arrows.typesys.did_you_mean import (
     no_model_attribute as no_model_attribute,
     refuse_arguments as refuse_arguments,
 )
-from arrows.typesys.dtypes import (
-    dtype_name as dtype_name,
-    is_float as is_float,
-    masked_elements as masked_elements,
-    wider_dtype as wider_dtype,
-)
 from arrows.typesys.errors import (
     ArrowTypeError,
     ArrowValueError,
@@ -50,16 +44,34 @@ from arrows.typesys.quoting import (
     unwritable as unwritable,
 )
 from arrows.typesys.runtime import cached_property as cached_property, gc_paused as gc_paused
-from arrows.typesys.terms import (
+from arrows.typesys.types import (
+    Tensor as Tensor,
+    as_type,
+    dtype_name as dtype_name,
+    is_float as is_float,
+    label as label,
+    masked_elements as masked_elements,
+    wider_dtype as wider_dtype,
+)
+from arrows.typesys.unify import (
+    ALIKE as ALIKE,
     ENDLESS as ENDLESS,
     ENDS as ENDS,
     FINITE as FINITE,
+    FORWARD as FORWARD,
     INPUT as INPUT,
+    INPUT_OBJECT as INPUT_OBJECT,
+    LAYER as LAYER,
     MAX_PARTS as MAX_PARTS,
+    OBJECT as OBJECT,
+    REST as REST,
     VOID as VOID,
     Cause as Cause,
     Clash as Clash,
+    Default as Default,
     Keys as Keys,
+    Rule as Rule,
+    Solver as Solver,
     Var as Var,
     differing_labels as differing_labels,
     find as find,
@@ -76,18 +88,6 @@ from arrows.typesys.terms import (
     readable as readable,
     sequence_of as sequence_of,
     tuple_of as tuple_of,
-)
-from arrows.typesys.types import Tensor as Tensor, as_type, label as label
-from arrows.typesys.unify import (
-    ALIKE as ALIKE,
-    FORWARD as FORWARD,
-    INPUT_OBJECT as INPUT_OBJECT,
-    LAYER as LAYER,
-    OBJECT as OBJECT,
-    REST as REST,
-    Default as Default,
-    Rule as Rule,
-    Solver as Solver,
 )
 
 __all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "SourceLine", "as_type", "types"]

@@ -13,7 +13,7 @@ from arrows.engine.device import Arena
 from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.running import Executor, Run
 from arrows.engine.running.batch_plan import PlannedBatch
-from arrows.engine.running.gradient_memory import BatchGradients, GradientMemory
+from arrows.engine.running.gradient_flow import BatchGradients, GradientMemory
 from tests.engine.program.verify import verify_program
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.program import Program, pipeline
-from arrows.engine.program.emitters import calls
+from arrows.engine.program.emitters import numpy as emitter
 from arrows.engine.program.passes import fuse as fusing
 
 compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
@@ -51,6 +51,6 @@ def loops_as_python() -> Iterator[list[str]]:
     last = tuple(fuse if each.__name__ == "fuse" else each for each in pipeline.LAST)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "LAST", last)
-        patch.setattr(calls, "compiled", compiled)
+        patch.setattr(emitter, "compiled", compiled)
         patch.setattr(compiling, "use_jit", lambda jit, device: device == "cpu" and jit is not False)
         yield sources

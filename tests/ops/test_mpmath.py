@@ -13,7 +13,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
-from arrows.engine.program.emitters import calls
+from arrows.engine.program.emitters import numpy as emitter
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]
@@ -127,7 +127,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         found.append(source)
         return jit.compiled(source, dtype)
 
-    monkeypatch.setattr(calls, "compiled", noted)
+    monkeypatch.setattr(emitter, "compiled", noted)
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
-from arrows.typesys.terms import of_type, readable
+from arrows.typesys.unify import of_type, readable
 
 LEAVES = st.sampled_from(
     [T.Input(), T.Void(), T.Tensor(()), T.Tensor((3,)), T.Tensor((2, 0), "int64"), T.Tensor((), "bool")]

@@ -6,12 +6,17 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 """
 
 from arrows.engine.device import jit as jit
-from arrows.engine.device.arena import (
+from arrows.engine.device.device import (
     Arena as Arena,
+    ArrayWrite as ArrayWrite,
     Buffer as Buffer,
     BufferRows as BufferRows,
+    Device as Device,
+    ParameterLock as ParameterLock,
+    Sent as Sent,
+    Upload as Upload,
+    locks_parameters as locks_parameters,
 )
-from arrows.engine.device.device import ArrayWrite as ArrayWrite, Device as Device
 from arrows.engine.device.devices import (
     get_device as get_device,
     host_array as host_array,
@@ -28,8 +33,3 @@ from arrows.engine.device.kernel import (
     ProductLayout as ProductLayout,
     kernel_source as kernel_source,
 )
-from arrows.engine.device.parameter_lock import (
-    ParameterLock as ParameterLock,
-    locks_parameters as locks_parameters,
-)
-from arrows.engine.device.upload import Sent as Sent, Upload as Upload

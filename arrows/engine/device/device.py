@@ -1,13 +1,26 @@
 """What the engine asks of a device, and the CPU: an array module and its transfers.
 
 Arrays cross between host and device in `Device.to_device` and `Device.to_numpy` alone.
+
+The arena: arrays kept between batches, so that a size seen before is not allocated again.
+
+Collects what the host knows of a batch, and sends it to the device in one copy.
+
+Threads take turns with parameters; a forked process knows which of them another thread was using.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from itertools import accumulate
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +29,7 @@ from arrows.arrays import Array, ArrayModule, HostArray
 from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.sums import sum_rows
-
-if TYPE_CHECKING:
-    from arrows.engine.device.upload import Sent
-
+from arrows.typesys import message
 
 # `NumpyDevice.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
 # them; each longer segment has enough rows for a sum of its own.
@@ -267,3 +277,288 @@ class NumpyDevice(Device):
             end = int(np.searchsorted(-lengths, -r))  # segments of more than r members
             sums[long:end] += values.take(order[starts[long:end] + r], 0, None, "clip")
         self.scatter_add_unique(target, rows, sums)
+
+
+# A new array gets this much room to spare: the next batch is a little larger as often as not.
+_SPARE = 1.25
+
+
+class Buffer(NamedTuple):
+    """An array of an arena: what `Arena.array` takes."""
+
+    name: Hashable
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class BufferRows(NamedTuple):
+    """Some rows of an array of an arena.
+
+    Attributes:
+        buffer: the array.
+        first, stop: the first of the rows, and the one after the last.
+        shape: what they are seen as; None: as they are.
+    """
+
+    buffer: Buffer
+    first: int
+    stop: int
+    shape: tuple[int, ...] | None = None
+
+
+class Arena:
+    """Named arrays on one device that grow and never shrink.
+
+    An array asked for by the same name is the same memory: what was there is overwritten by its next user.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._arrays: dict[tuple[Hashable, Any], Any] = {}
+
+    def array(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Returns an array of unspecified content.
+
+        Args:
+            name: who wants it; element types are kept apart.
+            shape: its shape.
+            dtype: its element type, a name or a type object; one name, one of the two.
+        """
+        size = math.prod(shape)
+        kept = self._arrays.get((name, dtype))
+        if kept is None or kept.shape[0] < size:
+            kept = self._grow((name, dtype), size)
+        return kept[:size].reshape(shape)
+
+    def rows(self, rows: BufferRows) -> Any:
+        """Returns some rows of an array; those of one array are together, once it has been reserved."""
+        array = self.array(*rows.buffer)[rows.first : rows.stop]
+        return array if rows.shape is None else array.reshape(rows.shape)
+
+    def reserve(self, buffers: Iterable[Buffer]) -> None:
+        """Takes memory for arrays: until others of their names are larger, each call gives the same."""
+        for key, size in self._missing(buffers).items():
+            self._grow(key, size)
+
+    def _missing(self, buffers: Iterable[Buffer]) -> dict[tuple[Hashable, Any], int]:
+        """The sizes of what is not large enough."""
+        sizes: dict[tuple[Hashable, Any], int] = {}
+        for name, shape, dtype in buffers:
+            key, size = (name, dtype), math.prod(shape)
+            kept = self._arrays.get(key)
+            if (kept is None or kept.shape[0] < size) and sizes.get(key, 0) <= size:
+                sizes[key] = size
+        return sizes
+
+    def _grow(self, key: tuple[Hashable, Any], size: int) -> Any:
+        kept = self._arrays.get(key)
+        spare = _with_spare(size, 0 if kept is None else kept.shape[0])
+        self._arrays[key] = self.device.empty((spare,), key[1])
+        return self._arrays[key]
+
+    def ones(self, count: int, dtype: str) -> Any:
+        """Returns so many ones of an element type, which nobody may change."""
+        key = ("ones", dtype)
+        kept = self._arrays.get(key)
+        if kept is None or kept.shape[0] < count:
+            kept = self._arrays[key] = self.device.empty((_with_spare(count, count),), dtype)
+            kept[...] = 1
+        return kept[:count]
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the arena holds."""
+        return int(
+            sum(array.shape[0] * np.dtype(dtype).itemsize for (_, dtype), array in self._arrays.items())
+        )
+
+    def bytes_with(self, buffers: Iterable[Buffer]) -> int:
+        """How much memory the arena would hold with these arrays."""
+        total = self.bytes
+        for key, size in self._missing(buffers).items():
+            kept = self._arrays.get(key)
+            held = 0 if kept is None else kept.shape[0]
+            total += (_with_spare(size, held) - held) * np.dtype(key[1]).itemsize
+        return total
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._arrays.clear()
+
+
+def _with_spare(size: int, held: int) -> int:
+    """How much is asked for: the first batch may be the only one, or the largest; more will follow a second
+    that is larger."""
+    return int(size * _SPARE) + 1 if held else max(size, 1)
+
+
+_ALIGNED = 16  # bytes; no element type is wider
+
+
+@dataclass(eq=False, slots=True)
+class Sent:
+    """An array of the host that is on the device as soon as its `Upload` has been sent.
+
+    Attributes:
+        host: the array on the host.
+    """
+
+    host: HostArray
+    _device: Device
+    _view: Array | None
+    _memory: Array | None = None  # that of the upload, and where in it the array begins, in bytes
+    _start: int = 0
+
+    @property
+    def array(self) -> Array:
+        """The array on the device."""
+        if self._view is None:
+            assert self._memory is not None, "the upload has not been sent"
+            part = self._memory[self._start : self._start + self.host.nbytes]
+            self._view = part.view(self.host.dtype).reshape(self.host.shape)
+        return self._view
+
+    @property
+    def address(self) -> int:
+        """Where the array begins on the device; the memory lives as long as this object."""
+        if self._memory is None:
+            return self._device.address(self.array)
+        return self._device.address(self._memory) + self._start
+
+
+class Upload:
+    """Collects arrays of any element type and sends them together.
+
+    On a GPU they go through one range of pinned memory, so that the host does not wait for the copy.
+    On the CPU an array of indices is copied only if its element type is not the device's, and no other is.
+
+    >>> from arrows.engine.device import get_device
+    >>> upload = Upload(get_device("fake"))
+    >>> rows, weights = upload.add(np.array([1, 2])), upload.add_values(np.array([[0.5]]))
+    >>> upload.send()
+    >>> rows.array, weights.array
+    (FakeArray(int32[2]), FakeArray(float64[1, 1]))
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._to_send: list[Sent] = []
+
+    def add(self, array: HostArray) -> Sent:
+        """Adds an array of indices."""
+        return self.add_values(array.astype(self.device.index_dtype, copy=False))
+
+    def add_values(self, array: HostArray) -> Sent:
+        """Adds an array that keeps its element type; the caller must not change it until `send`."""
+        if self.device.name == "cpu":  # which reads it where it is
+            return Sent(array, self.device, array)
+        self._to_send.append(Sent(array, self.device, None))
+        return self._to_send[-1]
+
+    @property
+    def bytes(self) -> int:
+        """The device's memory for what is sent; 0 on the CPU, which reads the arrays where they are."""
+        return sum(map(_aligned, self._to_send))
+
+    def send(self) -> None:
+        """Sends all arrays to the device in one copy."""
+        if not self._to_send:
+            return
+        *starts, size = accumulate(map(_aligned, self._to_send), initial=0)
+        staged = self.device.staging(size)
+        for start, sent in zip(starts, self._to_send, strict=True):
+            part = staged[start : start + sent.host.nbytes].view(sent.host.dtype)
+            part.reshape(sent.host.shape)[...] = sent.host
+        memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
+        for start, sent in zip(starts, self._to_send, strict=True):
+            sent._memory, sent._start, sent._view = memory, start, None
+
+
+def _aligned(sent: Sent) -> int:
+    """The bytes that an array takes among others."""
+    return -(-sent.host.nbytes // _ALIGNED) * _ALIGNED
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ParameterLock:
+    """The lock of all models that share parameters; a thread that holds it may take it again.
+
+    A child that was forked while another thread held it lacks that thread, which may have left parameters and
+    memory half written: it cannot take the lock.
+
+    Attributes:
+        updates: grows whenever parameters are changed under the lock.
+
+    >>> lock = ParameterLock()
+    >>> with lock.mutex, lock.updating():
+    ...     lock.updates
+    1
+    """
+
+    def __init__(self) -> None:
+        self.updates = 0
+        self._mutex = threading.RLock()
+        self._lost = False
+        _locks.add(self)
+
+    @property
+    def mutex(self) -> threading.RLock:
+        """The lock itself, for a `with`: unlike with a generator, Ctrl-C cannot leave it taken.
+
+        Raises:
+            RuntimeError: the process was forked while another thread held it.
+        """
+        if self._lost:
+            raise RuntimeError(
+                message(
+                    "cannot use a model in this process",
+                    reason="it was forked while another thread was using the model, whose parameters may be "
+                    "half old, half new here",
+                    hint="fork between two calls, or compile the block anew and load parameters",
+                )
+            )
+        return self._mutex
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Marks the time in which the holder changes parameters."""
+        self.updates += 1
+        try:
+            yield
+        finally:
+            self.updates += 1  # after an error too: a part of the parameters may have changed
+
+
+def locks_parameters(method: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a method whose first argument is a model and that changes its parameters: takes their lock.
+
+    If the model's parameters have no lock, such as a plain dict, the method runs without one.
+    """
+
+    @wraps(method)
+    def locked(*arguments: P.args, **keywords: P.kwargs) -> R:
+        model = arguments[1] if len(arguments) > 1 else keywords.get("model")
+        lock = getattr(getattr(model, "params", None), "lock", None)
+        if not isinstance(lock, ParameterLock):
+            return method(*arguments, **keywords)
+        with lock.mutex, lock.updating():
+            return method(*arguments, **keywords)
+
+    return locked
+
+
+_locks: WeakSet[ParameterLock] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for lock in _locks:
+        lock._lost = not lock._mutex.acquire(blocking=False)
+        if not lock._lost:
+            lock._mutex.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

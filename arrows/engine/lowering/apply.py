@@ -9,11 +9,11 @@ from itertools import count
 from arrows.arrays import HostArray
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import Port, Site
-from arrows.engine.lowering.streams import ValueStreams
-from arrows.engine.lowering.symbols import (
+from arrows.engine.lowering.sites import (
     VOID,
     ListSymbol,
+    Port,
+    Site,
     Symbol,
     TensorSymbol,
     TupleSymbol,
@@ -21,6 +21,7 @@ from arrows.engine.lowering.symbols import (
     columns,
     template,
 )
+from arrows.engine.lowering.streams import ValueStreams
 from arrows.engine.values import Recursion, each, recursive, trampoline
 from arrows.inference import Typed
 from arrows.ops import Trace

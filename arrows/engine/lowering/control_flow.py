@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from arrows.combinators import Choice, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
-from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, link, template
+from arrows.engine.lowering.sites import ObjectSymbol, Symbol, TupleSymbol, link, template
 from arrows.engine.values import Recursion, each
 from arrows.inference import Typed
 from arrows.typesys import types as T

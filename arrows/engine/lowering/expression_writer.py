@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Constant, Metric, core_form
 from arrows.engine.lowering.merge_chains import Compositions
-from arrows.engine.lowering.sites import SiteList
-from arrows.engine.lowering.streams import Streams
-from arrows.engine.lowering.symbols import (
+from arrows.engine.lowering.sites import (
     ListSymbol,
     ObjectSymbol,
+    SiteList,
     Symbol,
     TensorSymbol,
     TupleSymbol,
@@ -26,6 +25,7 @@ from arrows.engine.lowering.symbols import (
     bare,
     viewed,
 )
+from arrows.engine.lowering.streams import Streams
 from arrows.engine.values import Recursion, each, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T

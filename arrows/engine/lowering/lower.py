@@ -6,7 +6,7 @@ and no object for a node.  Each visit of a site appends the site's number, the v
 depth key to lists.  A recursive block becomes a generator function that yields the calls it wants made
 (`drive` keeps their stack), so data may be as deep as memory allows.
 
-While the code is written, the symbols of `arrows.engine.lowering.symbols` stand for the values, and the walk
+While the code is written, the symbols of `arrows.engine.lowering.sites` stand for the values, and the walk
 records which site can feed which (`arrows.engine.lowering.sites`).
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
@@ -26,9 +26,8 @@ from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import FlowGraph, Reaching, Site
+from arrows.engine.lowering.sites import FlowGraph, ObjectSymbol, Reaching, Site
 from arrows.engine.lowering.streams import Streams
-from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import drawing_occurrences, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T

@@ -17,7 +17,7 @@ from arrows.combinators import (
     without_zero,
 )
 from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
-from arrows.engine.lowering.symbols import (
+from arrows.engine.lowering.sites import (
     VOID,
     EndlessSymbol,
     ListSymbol,

@@ -16,22 +16,20 @@ from arrows.engine.planning.differentiation import (
     parse_loss as parse_loss,
     read_sites as read_sites,
 )
-from arrows.engine.planning.layer_names import (
+from arrows.engine.planning.parameters import (
+    GrowingParams as GrowingParams,
     LayerNames as LayerNames,
+    Params as Params,
     layer_name as layer_name,
+    make_params as make_params,
     named_parameters as named_parameters,
     owned_parameters as owned_parameters,
 )
-from arrows.engine.planning.operations import Operation as Operation
-from arrows.engine.planning.parameters import (
-    GrowingParams as GrowingParams,
-    Params as Params,
-    make_params as make_params,
-)
 from arrows.engine.planning.plan import (
     SCHEDULES as SCHEDULES,
+    Operation as Operation,
     Plan as Plan,
+    check_slab_types as check_slab_types,
     moving_slabs as moving_slabs,
     receiving_slabs as receiving_slabs,
 )
-from arrows.engine.planning.slabs import check_slab_types as check_slab_types

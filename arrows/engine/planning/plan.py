@@ -1,8 +1,32 @@
-"""The plan of a model, made once: its operations, where their rows live, and in what order they may run."""
+"""The plan of a model, made once: its operations, where their rows live, and in what order they may run.
+
+The operations of a model: sites that do the same thing, so that their nodes run together.
+
+Settles in what order sites may run: by strata of the components of the graph of sites.
+
+The order is known from the block, before any data, so it is computed once a model and not once a batch.
+Sites that feed one another in a cycle (the cell of a recursion, the step of a fold) are one *component*, and
+only within it does depth count.  Everything else runs once for the whole batch: embeddings before the
+recursion, output layers and losses after it.  On the models of the benchmark `steps`, a batch takes as few
+steps as any schedule could need (docs/results.md).
+
+Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Components
+of one stratum that do the same thing (the two directions of a bidirectional layer, a layer that stands in
+several places) become one.  This can never close a cycle, because edges only lead upwards.
+
+Slabs are the arrays of rows that hold the outputs of operations.
+
+Outputs that can meet share a slab: at one port, so that a gather reads one array instead of choosing among
+several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are
+the connected components of outputs and their readers.
+
+A slab's rows are its constants first, then the rows of each operation that writes to it.  Constants come
+first because their rows are then the same in every batch, however many rows follow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -10,10 +34,347 @@ from itertools import count
 import numpy as np
 
 from arrows.arrays import HostArray
-from arrows.engine.lowering import Lowered
-from arrows.engine.planning.operations import Operation, PlannedPort, SiteGroups, group_sites
-from arrows.engine.planning.slabs import Output, PlannedSlabs, plan_slabs
-from arrows.engine.planning.strata import strata
+from arrows.combinators import AnyBlock
+from arrows.engine.device import Device
+from arrows.engine.lowering import Composed, Lowered, Site, SiteKind
+from arrows.inference import Typed
+from arrows.ops import Trace
+from arrows.typesys import ArrowValueError, message, types as T
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPort:
+    """A varying operand of an operation: its input leaf, the slab it gathers from, the sequence it spans."""
+
+    leaf: int
+    slab: int
+    domain: int | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Operation:
+    """The work that several sites share, so that their nodes run together.
+
+    Attributes:
+        index: the operation's number.
+        site: the first of its sites.
+        slabs: for each output, the slab that holds it.
+        ports: of what computes, the varying operands, those of one row first, then those of each sequence.
+        constants: of what computes, operands that are always the same constant: (input leaf, value).
+        early: the ports whose rows are all there before the first step of the operation in a component.
+        stream: of what exists before anything is computed, the number of the raw stream that holds it; of
+            values of earlier runs, that of their ids.
+        owner: the operation that gives its rows: itself; of rows for the elements of a sequence, the one that
+            takes the sequence.
+    """
+
+    index: int
+    site: Site
+    slabs: tuple[int, ...]
+    ports: tuple[PlannedPort, ...] = ()
+    constants: tuple[tuple[int, HostArray], ...] = ()
+    early: tuple[int, ...] = ()
+    stream: int = 0
+    owner: int
+
+    @property
+    def kind(self) -> SiteKind:
+        """What stands at its sites."""
+        return self.site.kind
+
+    @property
+    def computes(self) -> bool:
+        """Whether its rows are computed by a program of its own."""
+        return self.site.kind == "apply"
+
+    @property
+    def outputs(self) -> tuple[T.Tensor, ...]:
+        """The type of each tensor that a node gives."""
+        return self.site.outputs
+
+    @property
+    def typed(self) -> Typed:
+        """The occurrence at its first site."""
+        return self.site.typed
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What it computes."""
+        return self.site.trace
+
+    @cached_property
+    def domains(self) -> tuple[int, ...]:
+        """The sequences among the ports, ascending."""
+        return self.site.domains
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """For each of `domains`, how many tensors an element of the sequence has."""
+        spans = [port.domain for port in self.ports]
+        return tuple(map(spans.count, self.domains))
+
+    @cached_property
+    def name(self) -> str:
+        """The blocks that stand at its sites, for messages and tables."""
+        match self.site:
+            case Site(occurrence=Composed(steps=steps)):
+                return " >> ".join(_form_name(step.form) for step in steps)
+            case Site(occurrence=Typed(form=form)):
+                return _form_name(form)
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGroups:
+    """The sites grouped by the work that they do.
+
+    Attributes:
+        operation: the operation of each site.
+        firsts: the first site of each operation.
+    """
+
+    operation: list[int]
+    firsts: list[Site]
+
+
+def group_sites(sites: Sequence[Site]) -> SiteGroups:
+    """Groups sites that do the same thing: of the same trace, parameters and constants.
+
+    A layer that is used in five places is one operation, so its nodes run together wherever they stand.
+    """
+    numbers: dict[Hashable, int] = {}
+    firsts: list[Site] = []
+    operation: list[int] = []
+    for site in sites:
+        number = numbers.setdefault(_work(site, operation), len(firsts))
+        if number == len(firsts):
+            firsts.append(site)
+        operation.append(number)
+    return SiteGroups(operation, firsts)
+
+
+def _work(site: Site, operation: Sequence[int]) -> Hashable:
+    """A key that is equal for sites that do the same thing."""
+    match site.kind:
+        case "apply":
+            return site.trace.key, tuple((port.leaf, port.domain) for port in site.ports), site.constants
+        case "element":
+            return operation[site.parent], site.domain
+        case _:
+            return site.kind, site.outputs, site.constants
+
+
+def _form_name(form: AnyBlock) -> str:
+    return form.name or getattr(form, "kind", None) or type(form).__name__
+
+
+def components(successors: Sequence[Sequence[int]]) -> list[int]:
+    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972).
+
+    The stack is explicit: a site graph may be as deep as the expression.
+
+    Args:
+        successors: for each node, the nodes that it feeds.
+
+    Returns:
+        The component of each node; an edge never leads to a smaller number.
+
+    >>> components([[1], [2], [1, 3], []])
+    [0, 1, 1, 2]
+    """
+    count = len(successors)
+    index: list[int | None] = [None] * count
+    component: list[int | None] = [None] * count
+    low = [0] * count
+    path: list[int] = []
+    closed = clock = 0
+    for root in range(count):
+        if index[root] is not None:
+            continue
+        work = [(root, 0)]
+        while work:
+            node, position = work.pop()
+            if position == 0:
+                index[node] = low[node] = clock
+                clock += 1
+                path.append(node)
+            else:
+                low[node] = min(low[node], low[successors[node][position - 1]])
+            for place in range(position, len(successors[node])):
+                target = successors[node][place]
+                target_index = index[target]
+                if target_index is None:
+                    work += [(node, place + 1), (target, 0)]
+                    break
+                if component[target] is None:  # still on the path
+                    low[node] = min(low[node], target_index)
+            else:
+                if low[node] == index[node]:
+                    while True:
+                        member = path.pop()
+                        component[member] = closed
+                        low[member] = count  # closed: it no longer lowers any node's low link
+                        if member == node:
+                            break
+                    closed += 1
+    # Tarjan closes sinks first, so the numbers are turned round.
+    return [closed - 1 - number for number in component if number is not None]
+
+
+def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> list[int]:
+    """Numbers the sites' components so that an edge never leads to a smaller number.
+
+    Components that do the same thing get the same number where that is possible, and so run together.
+
+    Args:
+        successors: for each site, the sites that it can feed.
+        operation: for each site, what it does.
+
+    Returns:
+        The number of each site's component.
+
+    >>> strata([[2], [3], [4], [4], []], operation=[0, 0, 1, 1, 2])  # two chains that do the same thing
+    [0, 0, 1, 1, 2]
+    """
+    component = components(successors)
+    members: list[list[int]] = [[] for _ in range(max(component, default=-1) + 1)]
+    for site, number in enumerate(component):
+        members[number].append(site)
+    stratum = [0] * len(members)
+    for number, sites in enumerate(members):
+        for site in sites:
+            for target in successors[site]:
+                if component[target] != number:
+                    stratum[component[target]] = max(stratum[component[target]], stratum[number] + 1)
+    work = [
+        (stratum[number], tuple(sorted(operation[site] for site in sites)))
+        for number, sites in enumerate(members)
+    ]
+    rank = {key: place for place, key in enumerate(sorted(set(work)))}
+    return [rank[work[number]] for number in component]
+
+
+Output = tuple[int, int]
+"""An operation, and the number of one of its outputs."""
+
+Operand = tuple[int, int, int | None]
+"""An operation, a leaf of its input, and the sequence that the leaf belongs to (None: one row a node)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slab:
+    """One array of rows.
+
+    Attributes:
+        type: what a row is.
+        constants: the constants in front.
+        outputs: the outputs that follow, in order.
+    """
+
+    type: T.Tensor
+    constants: tuple[int, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class PlannedSlabs:
+    """The slabs of a model, and who writes to and reads from them.
+
+    Attributes:
+        slabs: the slabs.
+        outputs: the slab of each output.
+        operands: the slab that each operand is gathered from.
+        results: the slabs that the leaves of the result and of the taps are read from.
+        metrics: the slabs that the metric streams are read from.
+        constant_rows: the row of each constant in its slab.
+    """
+
+    slabs: tuple[Slab, ...]
+    outputs: dict[Output, int]
+    operands: dict[Operand, int]
+    results: tuple[int, ...]
+    metrics: tuple[int, ...]
+    constant_rows: HostArray
+
+
+def plan_slabs(lowered: Lowered, groups: SiteGroups, *, by_type: bool) -> PlannedSlabs:
+    """Puts outputs that can meet at a reader into one slab: a block says before any data which can.
+
+    Ordinary code does not: with ``by_type`` all outputs of one type share a slab, which keeps its number when
+    more sites are observed.
+    """
+    firsts, operation_of = groups.firsts, groups.operation
+    outputs = [(o, k) for o, site in enumerate(firsts) for k in range(len(site.outputs))]
+    members = {output: number for number, output in enumerate(outputs)}
+    types = [firsts[o].outputs[k] for o, k in members]
+    meets: list[list[int]] = [[] for _ in members]  # by member, those in the same slab
+
+    def read(reader: int, place: int) -> int:
+        for site, k in () if by_type else lowered.reaching[place]:
+            output = members[operation_of[site], k]
+            meets[output].append(reader)
+            meets[reader].append(output)
+        return reader
+
+    def reader(of: T.Tensor) -> int:
+        types.append(of)
+        meets.append([])
+        return len(meets) - 1
+
+    operands: dict[Operand, int] = {}
+    for site in lowered.sites:
+        for port in site.ports:
+            operand = operation_of[site.index], port.leaf, port.domain
+            if operand not in operands:
+                operands[operand] = reader(site.trace.inputs[port.leaf].type)
+            read(operands[operand], port.place)
+    results = [read(reader(leaf.type), leaf.place) for leaf in lowered.streams.leaves]
+    metrics = [read(reader(stream.type), stream.place) for stream in lowered.streams.metrics]
+
+    # Slabs are numbered by their first outputs; those that nothing writes to come last, and are empty.
+    numbers: dict[object, int] = {}
+    keys: Sequence[object] = types if by_type else components(meets)
+    slab_of = [numbers.setdefault(key, len(numbers)) for key in keys]
+    slab_types = dict(zip(reversed(slab_of), reversed(types), strict=True))
+    slab_constants: list[list[int]] = [[] for _ in numbers]
+    slab_outputs: list[list[Output]] = [[] for _ in numbers]
+    constant_rows = np.zeros(len(lowered.constants), np.int32)
+    for (o, k), member in members.items():
+        site, slab = firsts[o], slab_of[member]
+        if site.kind == "constant":
+            ((_, constant),) = site.constants
+            constant_rows[constant] = len(slab_constants[slab])
+            slab_constants[slab].append(constant)
+        else:
+            slab_outputs[slab].append((o, k))
+    return PlannedSlabs(
+        slabs=tuple(
+            Slab(slab_types[n], tuple(constants), tuple(outputs))
+            for n, (constants, outputs) in enumerate(zip(slab_constants, slab_outputs, strict=True))
+        ),
+        outputs={output: slab_of[member] for output, member in members.items()},
+        operands={operand: slab_of[member] for operand, member in operands.items()},
+        results=tuple(slab_of[member] for member in results),
+        metrics=tuple(slab_of[member] for member in metrics),
+        constant_rows=constant_rows,
+    )
+
+
+def check_slab_types(slabs: Sequence[Slab], device: Device) -> None:
+    """Checks that a device's kernels have the element types of slabs.
+
+    Raises:
+        ArrowValueError: they have not.
+    """
+    for dtype in device.lacks.intersection(slab.type.dtype for slab in slabs):
+        raise ArrowValueError(
+            message(
+                f"cannot compute in {dtype} on {device.name!r}",
+                reason="its kernels have no arithmetic in that type",
+                hint='float_type="float32" takes all numbers as float32; the CPU computes in float16',
+            )
+        )
+
 
 SCHEDULES = ("strata", "depth", "agenda", "none")
 

@@ -11,38 +11,34 @@ from arrows.engine.program.elements import (
     are_in_c as are_in_c,
     element_lines as element_lines,
 )
-from arrows.engine.program.emitters.arrays import (
+from arrows.engine.program.emitters.numbers import (
+    FUNCTIONS as FUNCTIONS,
+    INDEXING as INDEXING,
+    TYPES as TYPES,
+    CodeBlock as CodeBlock,
+    NotInC as NotInC,
+    NumberWriter as NumberWriter,
+    RowPlace as RowPlace,
+    c_type as c_type,
+    column as column,
+    is_in_c as is_in_c,
+    join as join,
+    number as number,
+    pieces as pieces,
+    place as place,
+    split as split,
+)
+from arrows.engine.program.emitters.numpy import (
     Argument as Argument,
     CKernel as CKernel,
     DistinctIndices as DistinctIndices,
     Frame as Frame,
     PlacesOfRows as PlacesOfRows,
+    RegionCode as RegionCode,
+    RegionWriter as RegionWriter,
     RowIndex as RowIndex,
     SegmentBounds as SegmentBounds,
     StepRefused as StepRefused,
-)
-from arrows.engine.program.emitters.functions import (
-    FUNCTIONS as FUNCTIONS,
-    TYPES as TYPES,
-    NotInC as NotInC,
-    c_type as c_type,
-    is_in_c as is_in_c,
-    number as number,
-)
-from arrows.engine.program.emitters.loops import pieces as pieces
-from arrows.engine.program.emitters.numbers import (
-    INDEXING as INDEXING,
-    CodeBlock as CodeBlock,
-    NumberWriter as NumberWriter,
-    RowPlace as RowPlace,
-    column as column,
-    join as join,
-    place as place,
-    split as split,
-)
-from arrows.engine.program.emitters.numpy import (
-    RegionCode as RegionCode,
-    RegionWriter as RegionWriter,
     Tick as Tick,
     once as once,
     suffix as suffix,

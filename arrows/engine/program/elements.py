@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, is_in_c, number
-from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter, RowPlace
+from arrows.engine.program.emitters.numbers import (
+    FUNCTIONS,
+    TYPES,
+    CodeBlock,
+    NumberWriter,
+    RowPlace,
+    is_in_c,
+    number,
+)
 from arrows.ops import Equation, Var
 
 ELEMENT_FUNCTIONS = FUNCTIONS

@@ -8,18 +8,12 @@ says how a model reads, so that only models that read alike share prepared sets.
 
 from __future__ import annotations
 
-from arrows.engine.reading.content_digest import Unhashable as Unhashable, digest as digest
 from arrows.engine.reading.example_reader import ExampleReader as ExampleReader, blocks as blocks
-from arrows.engine.reading.fingerprint import Fingerprint as Fingerprint, fingerprint as fingerprint
-from arrows.engine.reading.index_arrays import (
-    index_type as index_type,
-    largest_first as largest_first,
-    lengths_of as lengths_of,
-    range_of as range_of,
-    ranges_of as ranges_of,
-    stable_order as stable_order,
-    starts_of_runs as starts_of_runs,
-    with_stop as with_stop,
+from arrows.engine.reading.fingerprints import (
+    Fingerprint as Fingerprint,
+    Unhashable as Unhashable,
+    digest as digest,
+    fingerprint as fingerprint,
 )
 from arrows.engine.reading.index_bounds import (
     IndexPort as IndexPort,
@@ -34,7 +28,15 @@ from arrows.engine.reading.wiring import (
     Outputs as Outputs,
     Wirings as Wirings,
     element_ids as element_ids,
+    index_type as index_type,
+    largest_first as largest_first,
+    lengths_of as lengths_of,
+    range_of as range_of,
+    ranges_of as ranges_of,
     source_layout as source_layout,
+    stable_order as stable_order,
+    starts_of_runs as starts_of_runs,
+    with_stop as with_stop,
 )
 from arrows.engine.reading.workers import (
     read_by_executor as read_by_executor,

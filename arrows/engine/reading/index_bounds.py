@@ -18,8 +18,7 @@ import numpy as np
 from arrows.arrays import HostArray
 from arrows.engine.lowering import Site
 from arrows.engine.planning import Plan
-from arrows.engine.reading.index_arrays import lengths_of
-from arrows.engine.reading.wiring import SourceLayout, element_ids, source_layout
+from arrows.engine.reading.wiring import SourceLayout, element_ids, lengths_of, source_layout
 from arrows.ops import Equation, IndexOutOfRange, Trace, Var
 
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
-from arrows.engine.reading.index_arrays import starts_of_runs
-from arrows.engine.reading.wiring import source_layout
+from arrows.engine.reading.wiring import source_layout, starts_of_runs
 from arrows.ops.splitmix import finalise
 
 # Hashing costs some 30 array operations a level. Deep narrow examples are not hashed: they share little.

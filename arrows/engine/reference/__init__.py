@@ -9,10 +9,11 @@ from arrows.engine.reference.apply import out_of_range as out_of_range
 from arrows.engine.reference.array_semantics import (
     ArraySemantics as ArraySemantics,
     assemble as assemble,
+    evaluate as evaluate,
+    parameters as parameters,
     unwrap as unwrap,
 )
 from arrows.engine.reference.diagnose import Explainer as Explainer
-from arrows.engine.reference.evaluation import evaluate as evaluate, parameters as parameters
 from arrows.engine.reference.interpreter import interpret as interpret
 from arrows.engine.reference.walk import (
     MAX_NODES as MAX_NODES,

@@ -9,21 +9,27 @@ from __future__ import annotations
 
 from arrows.engine.running.batch_plan import PlannedBatch as PlannedBatch
 from arrows.engine.running.batch_runner import (
+    BatchMemoryError as BatchMemoryError,
     BatchRunner as BatchRunner,
     Differentiated as Differentiated,
     ModelCall as ModelCall,
     PartialRun as PartialRun,
     only_reads as only_reads,
+    parse_memory as parse_memory,
 )
-from arrows.engine.running.executor import Executor as Executor, ExecutorChoices as ExecutorChoices
-from arrows.engine.running.executors import Executors as Executors
-from arrows.engine.running.gradient_memory import (
+from arrows.engine.running.executor import (
+    Executor as Executor,
+    ExecutorChoices as ExecutorChoices,
+    Executors as Executors,
+    OperationRefused as OperationRefused,
+    Run as Run,
+)
+from arrows.engine.running.gradient_flow import (
     Gradient as Gradient,
     ParameterKey as ParameterKey,
     add_gradients as add_gradients,
     own as own,
 )
-from arrows.engine.running.memory import BatchMemoryError as BatchMemoryError, parse_memory as parse_memory
 from arrows.engine.running.operation_code import OperationCode as OperationCode
 from arrows.engine.running.outputs import (
     CallRecord as CallRecord,
@@ -34,4 +40,3 @@ from arrows.engine.running.outputs import (
     show_tapped as show_tapped,
     show_taps as show_taps,
 )
-from arrows.engine.running.run import OperationRefused as OperationRefused, Run as Run

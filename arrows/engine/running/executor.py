@@ -1,32 +1,250 @@
-"""Runs merged batches: the programs of all operations, on one device."""
+"""Runs merged batches: the programs of all operations, on one device.
+
+A batch bound to its arrays: operations that run, forwards and backwards.
+
+The executors of a model, one for each choice of what to differentiate, and the memory that they share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from arrows.arrays import Array, HostArray, quiet
-from arrows.engine.device import Arena, ArrayWrite, Device
+from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent
 from arrows.engine.planning import (
+    LossWeights,
     Operation,
+    Params,
     Plan,
     check_slab_types,
+    layer_name,
     moving_slabs,
+    read_sites,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, make_code, make_program
+from arrows.engine.program import Clock, Frame, PlacesOfRows, Programs, StepRefused, make_code, make_program
 from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
-from arrows.engine.running.gradient_memory import Gradient, GradientMemory
+from arrows.engine.running.gradient_flow import Gradient, GradientMemory, ParameterKey, RunDeferred
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.run import BoundOperation, OperationRefused, Run
-from arrows.engine.scheduling import DropoutSeed, WiredBatch, dropout_keys, merge
+from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.sums import FEW_TRANSPOSED
 from arrows.typesys import ArrowValueError
+
+
+class OperationRefused(Exception):
+    """A kernel refused the operands of a step; None: of what an operation computes once a batch."""
+
+    def __init__(self, operation: int, step: int | None) -> None:
+        super().__init__(operation, step)
+        self.operation, self.step = operation, step
+
+
+class BoundOperation:
+    """An operation whose regions are bound to arrays, forward and backward ones to the same.
+
+    Args:
+        planned: the operation.
+        device: where the arrays are.
+        arena: has memory for all that the batch takes.
+        once: the values of the region ``once``.
+        clock: is told when gradients have been added to other rows, for a profile.
+
+    Attributes:
+        operation: its number.
+        step, step_back, deferred: run these regions; None where the program has none.
+        before: called with the number of a component before its first step.
+        after: likewise after its last step backwards.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedOperation,
+        device: Device,
+        arena: Arena,
+        once: Sequence[Array],
+        clock: Clock | None,
+    ) -> None:
+        code, flow = planned.code, planned.flow
+        memory = {
+            key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
+            for key, rows in planned.memory.items()
+        }
+        steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
+        if planned.whole_segments is not planned.segments:
+            whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
+        frame = Frame(
+            device=device,
+            once=once,
+            bounds=planned.bounds,
+            segments={"step": steps, "step_back": steps, "deferred": whole},
+            gathers=planned.gathers,
+            memory=memory,
+            keys=None if planned.keys is None else planned.keys.array,
+            pulls=[each.bind(device, arena) for each in flow.pulls],
+            places={
+                result: PlacesOfRows(offsets, places, arena.array(*waiting))
+                for result, (offsets, places, waiting) in flow.places.items()
+            },
+            ones=arena.ones,
+        )
+        regions = {name: region.make(frame) for name, region in code.regions.items()}
+        self.before = [_component(regions["early"])] if "early" in regions else []
+        self.after = [_component(regions["late"])] if "late" in regions else []
+        if planned.distinct is not None:
+            pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
+            for key, place in code.program.distinct_places.items():
+                pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
+            self.before.append(planned.distinct.spread(device, pairs["spread"]))
+            self.after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
+        self.after += [each.bind(device, arena) for each in flow.sums]
+        if clock is not None:
+            self.after.append(lambda _part: clock.tick("scatter", code.operation.index))
+        self.operation = code.operation.index
+        self.step: Callable[[int, int], None] = regions["step"]
+        self.step_back: Callable[[int, int], None] | None = regions.get("step_back")
+        self.deferred: RunDeferred | None = regions.get("deferred")
+
+    def run(self, first: int, stop: int, part: int | None) -> None:
+        """Runs some steps, and before the first step of a component what runs early.
+
+        Raises:
+            OperationRefused: a kernel refused its operands; of what runs early, the component's first step.
+        """
+        early = part is not None
+        try:
+            if part is not None:
+                for run in self.before:
+                    run(part)
+            early = False
+            self.step(first, stop)
+        except StepRefused as refused:
+            raise OperationRefused(self.operation, first if early else refused.step) from refused.__cause__
+
+    def run_back(self, first: int, stop: int, part: int | None) -> None:
+        """Runs some steps in the reverse order, and what is left to do after the first of a component."""
+        if self.step_back is not None:
+            self.step_back(first, stop)
+        if part is not None:
+            for run in self.after:
+                run(part)
+
+
+def _component(run: Callable[[int, int], None]) -> Callable[[int], None]:
+    """Runs a region on one component."""
+    return lambda part: run(part, part + 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """A batch that has run forwards: every value is there.
+
+    Attributes:
+        executor: what ran it.
+        planned: the batch.
+        slabs: the rows of all operations.
+        gradients: for each slab, memory for the gradients of its rows; None where none come in.
+        operations: those that have nodes in the batch, bound to their arrays.
+    """
+
+    executor: Executor
+    planned: PlannedBatch
+    slabs: Sequence[Array]
+    gradients: Sequence[Array | None]
+    operations: Mapping[int, BoundOperation]
+
+    @property
+    def merged(self) -> Merged:
+        """The batch as it was scheduled."""
+        return self.planned.merged
+
+    def rows(self, operation: int, output: int) -> Array:
+        """The rows of one output, as a range of its slab."""
+        rows, slab = self.merged.operations[operation], self.executor.plan.operations[operation].slabs[output]
+        first = rows.first_rows[output]
+        return self.slabs[slab][first : first + rows.count]
+
+    def gather(self, slab: int, rows: HostArray | Sent) -> Array:
+        """Copies rows of a slab."""
+        device = self.executor.device
+        if isinstance(rows, Sent):
+            return device.take(self.slabs[slab], rows.array)
+        return device.take(self.slabs[slab], device.to_device(rows.astype(device.index_dtype)))
+
+    @quiet
+    def loss(self, metrics: Sequence[Array]) -> Array:
+        """The weighted sum that the gradients are taken of, a scalar of the device.
+
+        Args:
+            metrics: the values of all metric streams.
+        """
+        device, total = self.executor.device, None
+        for metric, weights in self.planned.terms:
+            if metric is None:
+                values = self.gather(self.executor.plan.results[0], self.planned.results[0])
+            else:
+                values = metrics[metric]
+            term = device.weighted_sum(values, weights.array)
+            total = term if total is None else total + term
+        assert total is not None, "a loss has terms"
+        return total
+
+    def first_gradients(self) -> list[ArrayWrite]:
+        """What is to be written to gradients first: those of the loss that the batch was planned with, else
+        zeros."""
+        weights = self.planned.weights
+        return [
+            ArrayWrite(array, weights[slab].array if slab in weights else None)
+            for slab, array in enumerate(self.gradients)
+            if array is not None
+        ]
+
+    @quiet
+    def flow(self, first: Sequence[ArrayWrite] = ()) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from what is in ``gradients``; writes ``first`` there."""
+        executor = self.executor
+        if not executor.receiving:  # the loss depends on nothing that can change
+            return {}
+        totals = executor.parameter_gradients.begin(self.operations)
+        executor.device.write([*first, *totals.blanks])
+        if executor.clock is not None:
+            executor.clock.tick("host")
+        try:
+            for o, start, stop, part in reversed(self.planned.ranges):
+                self.operations[o].run_back(start, stop, part)
+        except StepRefused as refused:
+            raise refused.__cause__ or refused from None
+        for o, operation in self.operations.items():
+            if operation.deferred is not None:
+                totals.add(o, operation.deferred)
+        return totals.total()
+
+    def input_gradients(self, batch: WiredBatch, sites: Sequence[int]) -> tuple[Array, HostArray]:
+        """The gradients of what some read sites read, in the order of the visits, and where each example
+        starts."""
+        plan, device, merged = self.executor.plan, self.executor.device, self.merged
+        operation = plan.operations[plan.sites.operation[sites[0]]]
+        site = batch.wirings.site.select(batch.indices)
+        wanted = np.isin(site.values, sites)
+        rank = np.zeros(len(wanted), np.intp)
+        example, number = merged.nodes(operation.index)
+        rank[site.offsets[example] + number] = np.arange(len(number))
+        rows = rank[wanted]
+        before = np.concatenate(([0], np.cumsum(wanted)))
+        gradients = self.gradients[operation.slabs[0]]
+        if gradients is None:
+            values = device.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
+        else:
+            first = merged.operations[operation.index].first_rows[0]
+            values = device.take(gradients, device.to_device((rows + first).astype(device.index_dtype)))
+        return values, before[site.offsets]
+
 
 Carry = Callable[[Array, HostArray], None]
 """``carry(rows, ids)`` writes values of earlier runs to rows."""
@@ -265,3 +483,111 @@ class Executor:
         for start in range(0, view.shape[1], 32):  # the columns that 32 rows fill stay in the cache
             copy[:, start : start + 32] = view[:, start : start + 32]
         return copy
+
+
+class Executors:
+    """Makes each executor when it is first needed, and keeps executors and memory from call to call.
+
+    Attributes:
+        device: where the parameters were when the memory was taken.
+        clock: of a profile that is being made; None at other times.
+        memory_limit: the bytes that a batch may take; one that would take more runs in parts. None: no limit.
+        arena: the memory that the executors share.
+        kept: those that have been asked for.
+    """
+
+    def __init__(
+        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str
+    ) -> None:
+        self.plan, self.device, self.params, self.weights = plan, params.device, params, weights
+        self.jit, self.precision = jit, precision
+        self.clock: Clock | None = None
+        self.memory_limit: int | None = None
+        self.arena = Arena(self.device)
+        self.kept: dict[ExecutorChoices, Executor] = {}
+
+    def get(
+        self,
+        inputs: tuple[str, ...] = (),
+        *,
+        training: bool = False,
+        gradients: bool = False,
+        seeds: frozenset[int] = frozenset(),
+    ) -> Executor:
+        """The executor for one choice.
+
+        Args:
+            inputs: the named inputs whose gradients are wanted.
+            training: whether dropout acts.
+            gradients: whether the loss is differentiated.
+            seeds: the slabs that gradients come into, if it is something else than the loss.
+        """
+        if self.device is not self.params.device:  # a model that shares the parameters has moved
+            self.release()
+        choices = ExecutorChoices(
+            seeds=self._seeds() if gradients else seeds,
+            inputs=tuple(site.index for name in sorted(inputs) for site in read_sites(self.plan, name)),
+            training=training,
+            jit=self.jit and self.device.name == "cpu",
+            precision=self.precision,
+        )
+        if choices not in self.kept:
+            self.kept[choices] = Executor(
+                self.plan, self.device, self.arena, self.params.of, choices, clock=self.clock
+            )
+        return self.kept[choices]
+
+    def programs(self, name: str | None) -> Programs:
+        """The programs that compute gradients, or results if there is no loss.
+
+        Args:
+            name: as for `Programs.named`; None: all.
+        """
+        differentiated = self.weights.missing is None
+        executor = self.get(training=differentiated, gradients=differentiated)
+        programs = {number: code.program for number, code in executor.codes.items()}
+        listed = Programs(programs, partial(layer_name, self.params))
+        return listed if name is None else listed.named(name)
+
+    def _seeds(self) -> frozenset[int]:
+        """The slabs of what the loss is made of."""
+        seeds = frozenset(self.plan.metrics[metric] for metric in self.weights.metrics)
+        return seeds if self.weights.result is None else seeds | {self.plan.results[0]}
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of device memory that are kept, without the parameters."""
+        spans = [(self.device.address(array), int(array.nbytes)) for array in self.params.values()]
+        arrays = [array for executor in self.kept.values() for array in executor.kept]
+        size = self.arena.bytes
+        for array in sorted(arrays, key=lambda array: -array.nbytes):  # a view comes after what it shows
+            address = self.device.address(array)
+            if not any(start <= address < start + length for start, length in spans):
+                spans.append((address, int(array.nbytes)))
+                size += int(array.nbytes)
+        return size
+
+    def tick(self, part: str) -> None:
+        """Counts the time since the last tick as spent on a part, while a profile is made."""
+        if self.clock is not None:
+            self.clock.tick(part)
+
+    def release(self) -> None:
+        """Drops all executors and their memory."""
+        self.device = self.params.device
+        self.arena, self.kept = Arena(self.device), {}
+
+    @contextmanager
+    def set_aside(self, clock: Clock | None = None) -> Iterator[None]:
+        """Keeps executors and memory from being used meanwhile: calls of the model make others.
+
+        An optimizer that reads gradients in this memory may call the model, and a profile needs programs with
+        a clock between their lines.
+        """
+        kept = self.arena, self.kept, self.clock, self.device
+        self.clock = clock if clock is not None else self.clock
+        self.release()
+        try:
+            yield
+        finally:
+            self.arena, self.kept, self.clock, self.device = kept

@@ -11,6 +11,8 @@ from arrows.engine.scheduling.batch_input import (
     BatchInput as BatchInput,
     BatchReader as BatchReader,
     Examples as Examples,
+    as_examples as as_examples,
+    as_stream as as_stream,
     naming_places as naming_places,
     place_of as place_of,
     placed as placed,
@@ -27,17 +29,17 @@ from arrows.engine.scheduling.batching import (
     epoch_batches as epoch_batches,
     share_of as share_of,
 )
-from arrows.engine.scheduling.dropout_keys import DropoutSeed as DropoutSeed, dropout_keys as dropout_keys
-from arrows.engine.scheduling.example_sources import as_examples as as_examples, as_stream as as_stream
 from arrows.engine.scheduling.merge import (
+    DropoutSeed as DropoutSeed,
     Merged as Merged,
     OperationRows as OperationRows,
     PortRows as PortRows,
     Timeline as Timeline,
+    dropout_keys as dropout_keys,
     merge as merge,
     timeline as timeline,
 )
-from arrows.engine.scheduling.prepared_set import (
+from arrows.engine.scheduling.node_table import (
     Batch as Batch,
     Prepared as Prepared,
     WiredBatch as WiredBatch,

@@ -1,10 +1,24 @@
-"""Takes what a caller hands to a model as a batch: plain examples, which it reads, and prepared ones."""
+"""Takes what a caller hands to a model as a batch: plain examples, which it reads, and prepared ones.
+
+Where examples come from: any iterable, what can be indexed, tables of other libraries.
+
+Prepared sets in a folder of columns, mapped into memory: made at the first call, mapped at the next ones.
+
+The folder has the columns of `Wirings`, one after another for all examples, and "bounds": where each example
+begins in each of them.  Value ids count from the example's own nodes, after those of the constants.  A batch
+takes from each column what belongs to its examples alone, so a set may be larger than memory.
+
+A folder serves a model that reads examples as the one did that made it, and the examples that it was made of.
+Whatever does not fit is refused with its reason; nothing is written over it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,24 +27,295 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from arrows.arrays import HostArray
+from arrows.engine.planning import Plan
 from arrows.engine.reading import (
+    Column,
     ExampleReader,
     Fingerprint,
     Outputs,
+    Unhashable,
     Wirings,
+    digest,
     fingerprint,
+    index_type,
     lengths_of,
     read_by_executor,
     read_by_processes,
 )
 from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
-from arrows.engine.scheduling.example_sources import as_examples, as_stream
-from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
-from arrows.engine.scheduling.set_file import said_of, set_in_file
-from arrows.typesys import ArrowValueError, InputError, message
+from arrows.engine.scheduling.node_table import Batch, Prepared, WiredBatch
+from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message, quoted
+from arrows.version import __version__
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+_ROWS = 1024  # of a table that become Python objects at once
+_OF_TABLES = ("collect", "compute", "shape", "num_rows")
+_ROWS_OF_TABLE = (
+    "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are, once "
+    "table.collect() or table.compute() has computed them"
+)
+
+
+def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
+    """A batch as a sequence of examples; arguments and errors are those of `as_stream`.
+
+    >>> as_examples(iter("ab"), "run a model")
+    ['a', 'b']
+    """
+    return examples if isinstance(examples, (list, tuple)) else list(as_stream(examples, purpose))
+
+
+def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
+    """Examples one after another, from any iterable, a table, or what can be indexed from 0.
+
+    Args:
+        examples: the examples; what has a length and items, and no iterator of its own, such as a PyTorch
+            `Dataset`, is asked for each item by its number. A table gives its rows (`table_rows`).
+        purpose: what is to be done with them, for messages.
+
+    Raises:
+        ArrowTypeError: it is neither, or looks like a single example or another table of columns.
+
+    >>> next(as_stream(range(3), "run a model"))
+    0
+    """
+    rows = table_rows(examples)
+    if rows is not None:
+        return rows
+    listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
+    single = isinstance(examples, (str, bytes, bytearray, Mapping)) or getattr(examples, "shape", None) == ()
+    single = single or not (listed or asked)
+    if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
+        raise _no_batch(purpose, type(examples).__name__, "a single example makes a batch of one: [example]")
+    if hasattr(examples, "columns") and any(hasattr(examples, name) for name in _OF_TABLES):
+        raise _no_batch(purpose, f"{type(examples).__name__}, which is a table of columns", _ROWS_OF_TABLE)
+    if not listed and hasattr(examples, "__len__"):
+        return (examples[number] for number in range(len(examples)))
+    return iter(examples)
+
+
+def table_rows(table: Any) -> Iterator[Any] | None:
+    """The rows of a table as dicts, and the elements of an array of PyArrow; None if it is neither.
+
+    Some rows at a time become Python objects, so that a table may be a file that is mapped into memory.
+
+    Args:
+        table: a frame of pandas or Polars; of PyArrow a table, a record batch, a reader of these, a data set
+            of its own kind, or an array.
+
+    Raises:
+        ArrowTypeError: two columns have one name.
+
+    >>> table_rows([1, 2]) is None
+    True
+    """
+    if callable(getattr(table, "iter_rows", None)) and hasattr(table, "columns"):  # Polars
+        rows: Iterator[Any] = table.iter_rows(named=True)
+        return rows
+    # A table of Dask looks like one of pandas, but its rows are still to be computed.
+    if hasattr(table, "iloc") and hasattr(table, "columns") and not hasattr(table, "__dask_graph__"):
+        _require_unique(table.columns.tolist())
+        parts: Iterator[Any] = (table.iloc[n : n + _ROWS] for n in range(0, len(table), _ROWS))
+        return (row for part in parts for row in part.to_dict("records"))
+    if hasattr(table, "schema") and callable(getattr(table.schema, "get_all_field_indices", None)):  # PyArrow
+        _require_unique(table.schema.names)
+    if hasattr(table, "read_next_batch"):  # PyArrow's RecordBatchReader
+        return _batch_rows(table)
+    if callable(getattr(table, "to_batches", None)) and hasattr(table, "schema"):
+        return _batch_rows(table.to_batches())
+    if callable(getattr(table, "to_pylist", None)) and hasattr(table, "slice"):
+        return _batch_rows([table])
+    return None
+
+
+def _require_unique(names: list[Any]) -> None:
+    """Refuses columns of which two have one name: a row as a dict would lack one of them."""
+    if len(set(names)) < len(names):
+        double = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ArrowTypeError(
+            message("cannot read the rows of a table", reason=f"two columns have the name {double!r}")
+        )
+
+
+def _batch_rows(batches: Any) -> Iterator[Any]:
+    for batch in batches:
+        for first in range(0, len(batch), _ROWS):
+            yield from batch.slice(first, _ROWS).to_pylist()
+
+
+def _no_batch(purpose: str, value: str, hint: str) -> ArrowTypeError:
+    return ArrowTypeError(
+        message(f"cannot {purpose}", reason=f"expected a list of examples, got {value}", hint=hint)
+    )
+
+
+_WRITER = f"prepare of arrows {__version__}"
+
+
+def set_in_file(
+    path: Path,
+    data: str,
+    wirings: Callable[[], Iterable[Wirings]],
+    *,
+    count: int | None,
+    fingerprint: Callable[[], Fingerprint],
+    plan: Plan,
+    max_nodes: int,
+) -> Prepared:
+    """The set of a folder, which is made if it is not there.
+
+    Args:
+        path: the folder.
+        data: which examples they are (`said_of`).
+        wirings: reads the examples, chunk by chunk.
+        count: how many there are; None: nobody knows.
+        fingerprint: tells how the model reads examples now.
+        plan: the model's plan.
+        max_nodes: the most nodes of an example.
+
+    Raises:
+        ArrowTypeError: nothing shows how the model reads; or as `write_wirings`.
+        ArrowValueError: the folder is damaged, or is something else, or of other examples, or of a model that
+            reads otherwise.
+        InputError: an example does not fit; there is no folder then.
+        OSError: the folder cannot be read or written.
+    """
+    now = fingerprint()
+    if not path.exists():
+        now.require_told(f"cannot keep prepared examples in {path}")
+        require_replaceable(path)
+        with ColumnWriter(path) as writer:
+            names = write_wirings(plan, wirings(), max_nodes, writer)
+            now = fingerprint()  # as the model reads in the end: a vocabulary may have grown
+            texts = {"writer": _WRITER, "data": data, "columns": json.dumps(names)}
+            writer.finish({**texts, "fingerprint": json.dumps(asdict(now))})
+    try:
+        texts = read_texts(path)
+        if (writer_of := texts.get("writer", "something else")) != _WRITER:
+            reason: str | None = f"{writer_of} has written it, and this is {_WRITER}"
+        elif (reason := now.difference(Fingerprint(**json.loads(texts["fingerprint"])))) is not None:
+            reason = f"another model has made it, and {reason}"
+        elif texts["data"] != data:
+            reason = f"it was made of {texts['data']}, and these are {data}"
+        else:
+            mapped = map_wirings(map_columns(path), json.loads(texts["columns"]), len(plan.lowered.constants))
+            if count not in (None, len(mapped)):
+                reason = f"it has {len(mapped)} examples, and there are {count} now"
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"it is damaged, or something else: {error}"
+    if reason is not None:
+        hint = "remove it, and they are prepared anew; or name another path"
+        raise ArrowValueError(message(f"cannot take prepared examples from {path}", reason=reason, hint=hint))
+    prepared = Prepared(mapped, now, path)
+    prepared.plans.add(plan)
+    return prepared
+
+
+def said_of(path: Path, examples: object, data: str | None) -> str:
+    """Which examples a set has: by the name that the user gives them, or by their content.
+
+    Raises:
+        ArrowTypeError: there is no name, and the content cannot be told.
+    """
+    if data is not None:
+        return f"examples named {quoted(data)}"
+    in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
+    reason = "to look at their content would be to read them all"
+    if in_memory:
+        content = hashlib.sha256()
+        try:
+            for example in as_stream(examples, "prepare examples"):
+                content.update(digest(example).encode("ascii"))
+            return f"examples of the content sha256:{content.hexdigest()[:32]}"
+        except Unhashable as refused:
+            reason = f"one holds {refused}, whose content cannot be told"
+    raise ArrowTypeError(
+        message(
+            f"cannot keep prepared examples in {path}",
+            reason=f"nothing shows whether the file will be of the same examples: {reason}",
+            hint="say what they are, and say it anew when they change: prepare(..., data='reviews of May')",
+        )
+    )
+
+
+def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: ColumnWriter) -> list[str]:
+    """Writes wirings to a file as they come; memory holds one chunk.
+
+    Args:
+        plan: the plan of the model that reads them.
+        chunks: the wirings.
+        most: the most nodes of an example.
+        writer: writes the file.
+
+    Returns:
+        The names of the columns.
+
+    Raises:
+        ArrowTypeError: they hold Python objects.
+        OSError: the file cannot be written.
+    """
+    names: list[str] = []
+    ends: HostArray = np.zeros(0, np.int64)
+    for place, wirings in enumerate(chunks):
+        columns = dict(_named_columns(plan, wirings, most))
+        if plan.shares:
+            columns["hashes"] = wirings.own_hashes(place)
+        bounds = np.stack([column.offsets for column in columns.values()], axis=1).astype(np.int64)
+        if not names:
+            names, ends = list(columns), np.zeros(len(columns), np.int64)
+            writer.add("bounds", ends[None])
+        for name, column in columns.items():
+            writer.add(name, column.values)
+        writer.add("bounds", bounds[1:] - bounds[0] + ends)
+        ends = ends + bounds[-1] - bounds[0]
+    return names
+
+
+def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[str, Column]]:
+    """The columns of wirings as they stand in a file, where an example has ``most`` nodes at most."""
+    constants = len(plan.lowered.constants)
+    id_type = index_type((most + constants + 1) << plan.shift)
+    first = np.full(len(wirings), constants)  # as if each example came after the constants
+    outputs = wirings.outputs
+    if outputs.labels or outputs.objects:
+        reason = "a file holds arrays alone, and labels of metrics and what taps collect are Python objects"
+        raise ArrowTypeError(message("cannot write a prepared set to a file", reason=reason))
+    yield "site", wirings.site
+    yield "depth", wirings.depth
+    groups = {"sources": (wirings.sources,), "counts": (wirings.counts,), "raw": wirings.raw}
+    for group, family in {**groups, **outputs._asdict()}.items():
+        for number, column in enumerate(family):
+            values = column.values
+            if group in ("sources", "results", "metrics"):
+                values = wirings.moved(column, first, plan).values
+            if group != "raw":
+                values = values.astype(id_type)
+            yield f"{group}{number}", Column(values, column.offsets)
+
+
+def map_wirings(columns: Mapping[str, HostArray], names: Sequence[str], constants: int) -> Wirings:
+    """The wirings of a file's columns.
+
+    Args:
+        columns: the columns by name.
+        names: those that wirings are made of, in the order of their bounds.
+        constants: how many constants the model has.
+    """
+    bounds = columns["bounds"]
+    groups: dict[str, list[Column]] = {}
+    for place, name in enumerate(names):
+        groups.setdefault(name.rstrip("0123456789"), []).append(Column(columns[name], bounds[:, place]))
+    families = {name: tuple(groups.get(name, ())) for name in ("raw", *Outputs._fields)}
+    return Wirings(
+        **{name: groups[name][0] for name in ("site", "depth", "sources", "counts")},
+        base=np.broadcast_to(np.int64(constants), len(bounds) - 1),
+        raw=families.pop("raw"),
+        outputs=Outputs(**families),
+        hashes=groups["hashes"][0] if "hashes" in groups else None,
+    )
 
 
 class IndexedExamples(Protocol):

@@ -6,12 +6,32 @@ once. A step reads each port as a range too where the rows are consecutive, else
 
 Each port has one index array a batch, and steps take slices of it. So all index arrays of a batch go to a
 device in one copy.
+
+Finds the row in a slab for the id of each value of a batch.
+
+Puts the steps of a batch in order, by the model's schedule.
+
+A step runs one operation on one or more nodes. The schedules are those of `arrows.compile`:
+
+* ``strata`` and ``depth``: nodes have a depth within their component, counted while the examples are read;
+  the nodes of an operation at one depth are one step, and steps run by component, depth, operation. The
+  plan numbers the components in topological order for ``strata``, and puts all into one for ``depth``;
+* ``agenda``: steps are chosen one after another, among the operations that have ready nodes;
+* ``none``: each node is a step of its own, in the order in which the examples were read.
+
+Dropout keys: one 64-bit number for each node that has dropout, from which its mask is hashed.
+
+A key is a hash of (seed, step, example id, site, number of the node within its example). So a mask depends
+neither on the batch that an example is in, nor on its place there, nor on the schedule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,10 +50,189 @@ from arrows.engine.reading import (
     starts_of_runs,
     with_stop,
 )
-from arrows.engine.scheduling.node_table import NodeKeys, NodeTable
-from arrows.engine.scheduling.prepared_set import WiredBatch
-from arrows.engine.scheduling.row_lookup import first_rows_of, row_lookup, scratch
-from arrows.engine.scheduling.step_order import Span, Step, by_depth, step_keys
+from arrows.engine.scheduling.node_table import NodeKeys, NodeTable, WiredBatch, ordered_keys
+from arrows.engine.values import draw_keys, node_keys
+
+
+def first_rows_of(plan: Plan, count: HostArray) -> tuple[HostArray, tuple[int, ...]]:
+    """The first row of each output (``[operations, outputs]``) and the number of rows of each slab."""
+    table = np.zeros((len(plan.operations), plan.widest), np.int32)
+    operation, output, constants, begins = plan.slab_columns
+    ends = np.zeros(len(operation) + 1, np.intp)
+    count[operation].cumsum(out=ends[1:])
+    table[operation, output] = ends[:-1] + (constants - ends[begins[:-1]]).repeat(lengths_of(begins))
+    return table, tuple((constants + lengths_of(ends[begins])).tolist())
+
+
+def row_lookup(
+    plan: Plan, table: NodeTable, numbers: HostArray, begins: HostArray, count: HostArray
+) -> HostArray:
+    """The row of each value of the batch, by its id; other ids have any number.
+
+    ``numbers`` are by operation, in the order of its rows; ``begins`` has, for each operation and output, the
+    first row less the operation's first place in ``numbers``; ``count`` its number of nodes.
+    """
+    constants, shift = len(plan.lowered.constants), plan.shift
+    nodes = constants + len(table.place)
+    places = np.arange(len(numbers), dtype=np.int32)
+    first_rows = places + begins[:, 0].repeat(count)
+    rows = scratch("rows", nodes << shift)
+    rows[: constants << shift : 1 << shift] = plan.constant_rows
+    ids = (numbers + constants) << shift
+    rows[ids] = first_rows
+    if plan.later_outputs:
+        ends = [0, *count.cumsum().tolist()]
+        for o, output in plan.later_outputs:
+            if ends[o] < ends[o + 1]:
+                nodes_of = slice(ends[o], ends[o + 1])
+                rows[ids[nodes_of] + output] = places[nodes_of] + begins[o, output]
+    return rows
+
+
+_kept = threading.local()
+
+
+def scratch(name: str, size: int) -> HostArray:
+    """Returns an array that is reused from batch to batch; each thread has its own."""
+    array: HostArray | None = getattr(_kept, name, None)
+    if array is None or len(array) < size:
+        array = np.empty(size, np.int32)
+        setattr(_kept, name, array)
+    return array
+
+
+Step = tuple[int, int]
+"""An operation, and which of its steps."""
+
+Span = tuple[int, int, int]
+"""A component, the place of its first step among all, and the place after its last."""
+
+
+def by_depth(
+    plan: Plan,
+    operation: HostArray,
+    pair: HostArray,
+    depth: HostArray,
+    first_run: Sequence[int],
+) -> tuple[list[Step], list[Span]]:
+    """Orders steps by component, depth and operation.
+
+    Components are numbered in topological order, so a step's operands are there when it runs.  The arrays are
+    over runs of nodes with one key, in the order of the rows; ``first_run`` is by operation.
+    """
+    component = plan.pairs.component[pair]
+    order = np.lexsort((operation, depth, component))
+    order = order[plan.applies[operation[order]]]
+    operations = operation[order].tolist()
+    steps = [(o, run - first_run[o]) for o, run in zip(operations, order.tolist(), strict=True)]
+    component = component[order]
+    cuts = [*starts_of_runs(component).tolist(), len(steps)]
+    return steps, [(int(component[start]), start, stop) for start, stop in pairwise(cuts)]
+
+
+def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray) -> NodeKeys:
+    """Keys of a batch's nodes by which their steps are their depths, for ``agenda`` and ``none``.
+
+    The rows that an operation gives for the elements of a sequence have the step of its node.  ``index`` is
+    memory for a number by node of the table, and is overwritten.
+    """
+    nodes = len(numbers)
+    order = np.argsort(table.place[numbers])  # a node comes before the rows of its sequences
+    numbers = numbers[order]
+    key = table.keys.key[numbers]
+    pair, depth = table.keys.pair[key], table.keys.depth[key]
+    operation = plan.pairs.operation[pair]
+    is_element = np.array([each.kind == "element" for each in plan.operations])[operation]
+    owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
+    runs = plan.applies[operation]
+    steps = np.cumsum(runs) - 1
+    if plan.schedule == "agenda":
+        length = table.length[numbers]
+        begins = table.first[numbers] - (np.cumsum(length) - length)
+        ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
+        node = (ids >> plan.shift) - len(plan.lowered.constants)
+        target = np.repeat(np.arange(nodes), length)[node >= 0]
+        index[numbers] = np.arange(nodes)
+        source = owner[index[node[node >= 0]]]
+        edges = runs[source] & runs[target]
+        source, target = steps[source[edges]], steps[target[edges]]
+        steps[runs] = agenda(operation[runs], depth[runs], source, target, plan.heavy)
+    steps[~runs] = 0
+    back = np.empty(nodes, np.intp)
+    back[order] = np.arange(nodes)
+    return ordered_keys(plan, pair[back], steps[owner[back]])
+
+
+def agenda(
+    operation: HostArray, depth: HostArray, source: HostArray, target: HostArray, heavy: HostArray
+) -> HostArray:
+    """Gives each node the step of the agenda that it runs in.
+
+    At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average
+    runs, on all that are ready. The average is over all its nodes in the batch. Of equals, cheap operations
+    run before those that multiply matrices, so that more nodes of the latter may be ready by then. The
+    loop is over steps, with a few array operations for each.
+
+    Args:
+        operation: the operation of each node, ``[nodes]``; nodes of one operation may run at once.
+        depth: the depth of each node, ``[nodes]``.
+        source, target: for each edge, the node whose value is read and the node that reads it, ``[edges]``.
+        heavy: for each operation, whether it multiplies matrices.
+
+    Returns:
+        Steps, from 0, ``[nodes]``.
+
+    Source: Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017,
+    section 3.2.
+
+    >>> # two chains of a and b, one a step behind: a a b / a b
+    >>> operation, depth = np.array([0, 0, 1, 0, 1]), np.array([0, 1, 2, 0, 1])
+    >>> agenda(operation, depth, np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0, 1])).tolist()
+    [0, 1, 2, 0, 2]
+    """
+    nodes = len(operation)
+    operations = len(heavy)
+    costs: list[bool] = heavy.tolist()
+    count = np.bincount(operation, minlength=operations)
+    mean = np.bincount(operation, weights=depth, minlength=operations) / np.maximum(count, 1)
+    readers = target[np.argsort(source, kind="stable")]
+    first_reader = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(source, minlength=nodes), out=first_reader[1:])
+    waiting = np.bincount(target, minlength=nodes)
+
+    ready: list[list[HostArray]] = [[] for _ in range(operations)]
+    active: set[int] = set()
+
+    def release(free: HostArray) -> None:
+        """Puts nodes whose operands are all computed on the agenda."""
+        free = free[np.argsort(operation[free], kind="stable")]
+        starts = starts_of_runs(operation[free])
+        for start, stop in pairwise([*starts.tolist(), len(free)]):
+            o = int(operation[free[start]])
+            ready[o].append(free[start:stop])
+            active.add(o)
+
+    release(np.flatnonzero(waiting == 0))
+    steps = np.zeros(nodes, np.int64)
+    step = 0
+    while active:
+        best = min(active, key=lambda o: (mean[o], costs[o], o))
+        active.remove(best)
+        batch = ready[best][0] if len(ready[best]) == 1 else np.concatenate(ready[best])
+        ready[best] = []
+        steps[batch] = step
+        step += 1
+        lengths = first_reader[batch + 1] - first_reader[batch]
+        total = int(lengths.sum())
+        if not total:
+            continue
+        starts = first_reader[batch] - (np.cumsum(lengths) - lengths)
+        read_by = readers[np.repeat(starts, lengths) + np.arange(total)]
+        np.subtract.at(waiting, read_by, 1)
+        free = read_by[waiting[read_by] == 0]
+        if len(free):
+            release(np.unique(free))
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,3 +521,60 @@ def timeline(plan: Plan, merged: Merged) -> Timeline:
         steps.append((places.setdefault(o, len(places)), int(bounds[step + 1] - bounds[step])))
     names = tuple(plan.operations[o].name for o in places)
     return Timeline(plan.schedule, merged.examples, names, tuple(steps))
+
+
+@dataclass(frozen=True, slots=True)
+class DropoutSeed:
+    """The numbers that the dropout masks of a call depend on, beside the nodes.
+
+    Attributes:
+        seed: the model's.
+        step: how many training calls the model has had.
+        ids: a number for each example, ``[examples]``.
+    """
+
+    seed: int
+    step: int
+    ids: HostArray
+
+    def part(self, first: int, count: int) -> DropoutSeed:
+        """The same for ``count`` examples, from the ``first`` on."""
+        return DropoutSeed(self.seed, self.step, self.ids[first : first + count])
+
+
+def dropout_keys(
+    batch: WiredBatch,
+    merged: Merged,
+    operation: int,
+    dropout: DropoutSeed,
+    draws: Mapping[int, int] = MappingProxyType({}),
+) -> HostArray:
+    """The dropout keys of an operation's nodes, in the order of its rows (uint64).
+
+    Args:
+        batch, merged: the batch.
+        operation: the operation.
+        dropout: what the keys depend on beside the nodes.
+        draws: where the operation draws random numbers: by site, the number of its occurrence among those
+            that draw.  Its keys are then those that the reference makes.
+    """
+    example, number = merged.nodes(operation)
+    sites = batch.wirings.site
+    site = sites.values[sites.offsets[batch.indices[example]] + number]
+    if draws:
+        occurrences = np.zeros(max(draws) + 1, np.int64)
+        occurrences[list(draws)] = list(draws.values())
+        visits = _visits(example, site, number)
+        return draw_keys(dropout.seed, dropout.step, dropout.ids[example], occurrences[site], visits)
+    return node_keys(dropout.seed, dropout.step, dropout.ids[example], site, number)
+
+
+def _visits(example: HostArray, site: HostArray, number: HostArray) -> HostArray:
+    """How often each node's site was visited before in the example."""
+    order = np.lexsort((number, site, example))
+    first = np.ones(len(order), bool)
+    first[1:] = (np.diff(example[order]) != 0) | (np.diff(site[order]) != 0)
+    places = np.arange(len(order))
+    visits = np.empty_like(places)
+    visits[order] = places - np.maximum.accumulate(np.where(first, places, 0))
+    return visits

@@ -14,32 +14,31 @@ from arrows.engine.values.containers import (
     nth as nth,
 )
 from arrows.engine.values.descriptions import (
+    OPTIONAL as OPTIONAL,
     ExamplePath as ExamplePath,
     describe as describe,
     describe_error as describe_error,
     describe_key as describe_key,
     explain_no_element as explain_no_element,
     explain_no_item as explain_no_item,
+    hint_for_item as hint_for_item,
     is_of_users as is_of_users,
-)
-from arrows.engine.values.dlpack import (
-    ForeignArrayError as ForeignArrayError,
-    import_array as import_array,
-    lends_memory as lends_memory,
 )
 from arrows.engine.values.draws import (
     draw_keys as draw_keys,
     drawing_occurrences as drawing_occurrences,
     node_keys as node_keys,
 )
-from arrows.engine.values.input_hints import OPTIONAL as OPTIONAL, hint_for_item as hint_for_item
 from arrows.engine.values.results import (
+    ForeignArrayError as ForeignArrayError,
     Labelled as Labelled,
     NamedResults as NamedResults,
     Ragged as Ragged,
     build as build,
     collate as collate,
     get_row as get_row,
+    import_array as import_array,
+    lends_memory as lends_memory,
     make_tuple as make_tuple,
     mapped as mapped,
     rows_of as rows_of,

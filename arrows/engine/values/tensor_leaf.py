@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import HostArray
-from arrows.engine.values.descriptions import describe, short_repr
-from arrows.engine.values.dlpack import ForeignArrayError, lends_memory, to_host
-from arrows.engine.values.input_hints import hint_for_leaf, leaf_of
+from arrows.engine.values.descriptions import describe, hint_for_leaf, leaf_of, short_repr
+from arrows.engine.values.results import ForeignArrayError, lends_memory, to_host
 from arrows.typesys import masked_elements, types as T
 
 

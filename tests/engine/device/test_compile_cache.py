@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import compile_cache, jit
+from arrows.engine.device import jit
 
 pytestmark = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
@@ -30,9 +30,9 @@ X = np.arange(4, dtype=np.float32)
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
     """Each test warns anew; what other tests compile stays."""
-    compile_cache._warn.cache_clear()
+    jit._warn.cache_clear()
     yield
-    compile_cache._warn.cache_clear()
+    jit._warn.cache_clear()
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another version": other_versions,
     "planted": lambda content: pickle.dumps(Planted()),
     "planted with a hash of its own": lambda content: (
-        compile_cache._hash(b"", pickle.dumps(Planted())) + pickle.dumps(Planted())
+        jit._hash(b"", pickle.dumps(Planted())) + pickle.dumps(Planted())
     ),
 }
 
@@ -128,11 +128,11 @@ def test_no_flipped_bit_and_no_lost_end_is_used(filled: Path, place: Path) -> No
 def test_code_of_another_function_is_not_used(filled: Path, place: Path) -> None:
     """A whole file under the name of another: its hash is of what it is for, too."""
     ask = question(filled, place)
-    cache = compile_cache.CodeCache("another source")
+    cache = jit.CodeCache("another source")
     assert ask(cache) is None
     shutil.copytree(filled, place, dirs_exist_ok=True)
     signature, target = types()
-    name = compile_cache._name(cache._key(signature, target.codegen()))
+    name = jit._name(cache._key(signature, target.codegen()))
     shutil.copy(only(place), place / name)
     assert ask(cache) is None
 

@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import jit
-from arrows.engine.program.emitters.functions import IN_LOOPS
+from arrows.engine.program.emitters.numbers import IN_LOOPS
 from tests.profile import at_night
 
 numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")

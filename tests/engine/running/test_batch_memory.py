@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 import arrows as ar
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.running import BatchMemoryError, parse_memory
-from arrows.engine.running.batch_runner import BatchRunner
-from arrows.engine.running.memory import bytes_beside
+from arrows.engine.running.batch_runner import BatchRunner, bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
 from tests.agree import plain

@@ -12,8 +12,8 @@ from arrows import ops
 from arrows.engine.device import Upload
 from arrows.engine.program import Program
 from arrows.engine.reading import structural_hash
-from arrows.engine.running import batch_plan, distinct
-from arrows.engine.running.distinct import find_distinct
+from arrows.engine.running import batch_plan
+from arrows.engine.running.batch_plan import find_distinct
 from tests.agree import agrees as agrees_with_reference
 
 WORDS, WIDTH = 6, 2
@@ -23,7 +23,7 @@ SENTENCES = [[0, 1, 0, 0], [5], [], [1, 1, 2, 1, 0, 1], [5, 0]]
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of narrow rows, and in sets that are too small for equal words to be looked for."""
-    monkeypatch.setattr(distinct, "_WORTH", 0)
+    monkeypatch.setattr(batch_plan, "_WORTH", 0)
     monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
 
 

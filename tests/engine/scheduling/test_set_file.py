@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import example_reader, structural_hash
-from arrows.engine.scheduling import merge, set_file
+from arrows.engine.scheduling import batch_input, merge
 from arrows.storage import ColumnWriter
 from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
@@ -233,7 +233,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "set"
     with monkeypatch.context() as patch:
-        patch.setattr(set_file, "_WRITER", "prepare of arrows 0.0.9")
+        patch.setattr(batch_input, "_WRITER", "prepare of arrows 0.0.9")
         tree_model().prepare(list(trees(5)), cache=path)
     assert (
         f"prepare of arrows 0.0.9 has written it, and this is prepare of arrows {ar.__version__}"

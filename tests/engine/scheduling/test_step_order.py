@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from arrows.engine.scheduling.step_order import agenda
+from arrows.engine.scheduling.merge import agenda
 
 
 def by_hand(operation, depth, edges, heavy):

@@ -2,6 +2,18 @@
 
 A place of a value is a row and a column, the number's place in the row as it lies in memory.  Slices, joins,
 reshapes and look-ups are no code of their own: they only say which place of an operand is read.
+
+Element types and element-wise primitives in C, and those in Python that loops for numba have.
+
+The loop nest of a `RowMap`, as Python source for numba.
+
+NumPy passes over memory once for each equation; in one loop a row's values stay in registers from the first
+operand to the last result.  The loop nest is two loops, over rows and over places of a row.  Slices and joins
+cost nothing there: they only move the place at which an operand is read.  To make that possible a vector is
+cut wherever anything is sliced or joined, and pieces of one length share a loop.
+
+The same equations are computed in the same order; only the rounding of `tanh` and `sigmoid`
+(`arrows.engine.device.jit`) differs from NumPy's.
 """
 
 from __future__ import annotations
@@ -9,11 +21,135 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
-from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type, in_c, is_in_c, number
-from arrows.ops import INVARIANT, ROW, Equation, Var
+from arrows.engine.program.instructions import RowMap
+from arrows.ops import INVARIANT, ROW, Equation, Primitive, Var
+from arrows.ops.splitmix import GOLDEN
+
+TYPES: Mapping[str, str] = {
+    "float32": "float",
+    "float64": "double",
+    "bool": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+"""The element types of kernels; what has another one is left to the array module."""
+
+# Written so that not-a-number passes through every function, as it does in NumPy's.  NVRTC reads no headers,
+# where the host finds INFINITY.
+FUNCTIONS = """\
+#ifndef ARROWS_FUNCTIONS
+#define ARROWS_FUNCTIONS
+#ifndef INFINITY
+  #define INFINITY __int_as_float(0x7f800000)
+  #define NAN __int_as_float(0x7fffffff)
+#endif
+#ifdef LANES
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  #define LANES 32
+  #define LANE_SWAP(x, s) __shfl_xor_sync(0xffffffffu, x, s)
+#else
+  #define LANES 1
+  #define LANE_SWAP(x, s) (x)
+#endif
+FUNCTION float sigmoidf(float x) { float e = expf(x > 88.0f ? 88.0f : x); return e / (e + 1.0f); }
+FUNCTION double sigmoid(double x) { double e = exp(x > 709.0 ? 709.0 : x); return e / (e + 1.0); }
+FUNCTION float softplusf(float x) { return (x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x))); }
+FUNCTION double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))); }
+FUNCTION long long whole_power(long long x, long long n) {
+  long long result = 1;
+  for (; n > 0; --n) result *= x;
+  return result;
+}
+FUNCTION unsigned long long finalise(unsigned long long x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+FUNCTION unsigned long long hashed(unsigned long long key, long long place) {
+  return finalise(finalise(key + GOLDENULL) + (unsigned long long)(place + 1) * GOLDENULL);
+}
+FUNCTION long long clipped(long long index, long long size) {
+  return index < 0 ? 0 : index < size ? index : size - 1;
+}
+#endif
+""".replace("GOLDENULL", f"{GOLDEN}ULL")
+"""What stands before a kernel; `clipped` keeps an index that is out of range inside of the memory."""
+
+
+class NotInC(Exception):
+    """No kernel can do it; the array module does."""
+
+
+def c_type(var: Var) -> str:
+    """The C type of a value's numbers."""
+    if var.type.dtype not in TYPES:
+        raise NotInC(var.type.dtype)
+    return TYPES[var.type.dtype]
+
+
+def number(value: float, dtype: str) -> str:
+    """A Python number as C."""
+    if dtype in ("float32", "float64"):
+        text = repr(float(value)).replace("inf", "INFINITY").replace("nan", "NAN")
+        return f"({TYPES[dtype]})({text})"
+    if dtype == "uint64":
+        return f"{int(value)}ULL"
+    return f"({TYPES[dtype]})({int(value)}LL)"
+
+
+BY_TYPE = frozenset({"abs", "cast", "power"})
+"""Primitives whose C depends on element types or attributes; others say it themselves."""
+
+
+def is_in_c(primitive: Primitive) -> bool:
+    """Whether an element-wise primitive can be written in C."""
+    return primitive.c is not None or primitive.name in BY_TYPE
+
+
+def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: Mapping[str, Any]) -> str:
+    """An element-wise primitive, as an expression in C.
+
+    Args:
+        primitive: one that `is_in_c`.
+        operands: names of numbers.
+        dtype: the element type of the first.
+        attributes: of the equation.
+    """
+    x, f, real = operands[0], "f" if dtype == "float32" else "", dtype in ("float32", "float64")
+    if primitive.c is not None:
+        return primitive.c.format(*operands, f=f)
+    match primitive.name, attributes:
+        case "abs", _:
+            return f"fabs{f}({x})" if real else f"({x} < 0 ? -{x} : {x})"
+        case "cast", {"dtype": to}:
+            return f"({x} != 0)" if to == "bool" else f"({TYPES[to]}){x}"
+        case "power", {"exponent": exponent}:
+            return f"pow{f}({x}, {number(exponent, dtype)})" if real else f"whole_power({x}, {int(exponent)})"
+    raise AssertionError(primitive)
+
+
+IN_LOOPS = frozenset({
+    "abs", "add", "divide", "floor", "multiply", "negative", "relu", "round", "sigmoid", "sign", "sqrt",
+    "square", "subtract", "tanh",
+})  # fmt: skip
+"""The element-wise primitives of loops for numba; `arrows.engine.device.jit` defines their functions."""
+
+
+def in_python(primitive: Primitive, operands: Sequence[str]) -> str:
+    """One of `IN_LOOPS` of names of numbers, as an expression in Python."""
+    if primitive.name in ("abs", "relu", "sign") or primitive.c is None:
+        return f"{primitive.name}({', '.join(operands)})"
+    return primitive.c.format(*operands, f="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,3 +492,131 @@ class NumberWriter:
         block = scope.inner(f"if ({condition})")
         block.lines.append(f"{total} = {self.value(block, var, row, at)};")
         scope.close(block)
+
+
+def can_write(equation: Equation, dtype: str) -> bool:
+    """Whether an equation can be part of a loop nest over rows of one element type."""
+    name, result = equation.primitive.name, equation.result
+    types = [var.type for var in (result, *equation.operands)]
+    if result.rows != ROW or any(t.dtype != dtype or len(t.shape) > 1 or t.size == 0 for t in types):
+        return False
+    if name == "index":
+        key: Any = dict(equation.attributes)["key"]
+        return len(key) == 1 and (isinstance(key[0], int) or key[0][2] == 1)
+    if name in ("reshape", "stop_gradient", "concat"):
+        return all(var.rows == ROW for var in equation.operands)
+    return name in IN_LOOPS
+
+
+def python_source(loops: RowMap) -> str:
+    """The function ``chain(operands..., results...)``, in the order of ``reads`` and ``writes``.
+
+    Args:
+        loops: a `RowMap` of equations that `can_write` allows.
+    """
+    arrays = {var: f"x{n}" for n, var in enumerate(loops.reads)}
+    results = {var: f"y{n}" for n, var in enumerate(loops.writes)}
+    writer = _LoopWriter(loops, arrays)
+    row = CodeBlock(writer.fresh)
+    for length, starts in pieces(loops.equations, loops.results):
+        loop = row if length == 1 else CodeBlock(writer.fresh, row)
+        at = RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1)
+        places = [(var, at.moved(start)) for var, start in starts]
+        values = [writer.value(loop, var, "r", place) for var, place in places]
+        for (var, place), value in zip(places, values, strict=True):
+            loop.lines.append(f"{results[var]}{_subscript(var, place)} = {value}")
+        if length > 1:
+            row.lines += [f"for j in range({length}):", *("    " + line for line in loop.lines)]
+    head = f"def chain({', '.join([*arrays.values(), *results.values()])}):"
+    rows = f"    for r in range({results[loops.writes[0]]}.shape[0]):"
+    return "\n".join([head, rows, *("        " + line for line in row.lines)]) + "\n"
+
+
+class _LoopWriter(NumberWriter):
+    """Writes numbers in Python; what no loop over places changes is computed once a row."""
+
+    def __init__(self, loops: RowMap, arrays: dict[Var, str]) -> None:
+        super().__init__(loops.equations)
+        self.arrays = arrays
+
+    def home(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> CodeBlock:
+        return scope if at.moving or scope.outer is None else scope.outer
+
+    def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
+        return self.arrays[var] + _subscript(var, at)
+
+    def named(self, scope: CodeBlock, var: Var, value: str) -> str:
+        name = self.fresh()
+        scope.lines.append(f"{name} = {value}")
+        return name
+
+    def element(self, equation: Equation, operands: list[str]) -> str:
+        return in_python(equation.primitive, operands)
+
+
+def _subscript(var: Var, at: RowPlace) -> str:
+    index = [*([] if var.rows == INVARIANT else ["r"]), *([str(at)] if var.type.shape else [])]
+    return f"[{', '.join(index) or '()'}]"
+
+
+def pieces(equations: Sequence[Equation], results: Sequence[Var]) -> list[tuple[int, list[tuple[Var, int]]]]:
+    """The lengths of the pieces of results, and of each length the pieces: the value, where the piece starts.
+
+    Pieces of one length share a loop, in which each number is computed once: of a cell's gates, which lie
+    side by side, and of its state.
+    """
+    cuts = _cuts(equations)
+    found: dict[int, list[tuple[Var, int]]] = {}
+    for var in results:
+        for start, stop in pairwise(sorted(cuts[var])):
+            found.setdefault(stop - start, []).append((var, start))
+    return sorted(found.items())
+
+
+def _cuts(equations: Sequence[Equation]) -> dict[Var, set[int]]:
+    """The places where each row is cut, so that whatever is read together is cut alike."""
+    cuts: dict[Var, set[int]] = {}
+    readers: dict[Var, list[Equation]] = {}
+    for equation in equations:
+        for var in {equation.result, *equation.operands}:
+            cuts.setdefault(var, {0, var.type.size})
+            readers.setdefault(var, []).append(equation)
+    pending = list(equations)
+    while pending:
+        equation = pending.pop()
+        for operand, first, start, length in _parts(equation):
+            last = first + length
+            down = {c - first + start for c in (*cuts[equation.result], first, last) if first <= c <= last}
+            up = {c - start + first for c in (*cuts[operand], *down) if start <= c <= start + length}
+            for var, more in ((operand, down), (equation.result, up)):
+                if not more <= cuts[var]:
+                    cuts[var] |= more
+                    pending.extend(readers[var])
+    return cuts
+
+
+def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
+    """Which ranges of a result's row are ranges of operands: the operand, where the range starts in the
+    result, where in the operand, and how long it is."""
+    result, name = equation.result, equation.primitive.name
+    attributes: dict[str, Any] = dict(equation.attributes)
+    if name == "index":
+        (x,), key = equation.operands, attributes["key"]
+        if x.type.ndim == 1 and key and isinstance(key[0], tuple) and key[0][2] == 1:
+            return [(x, 0, key[0][0], result.type.size)]
+        return []
+    if name == "concat":
+        if result.type.ndim != 1:
+            return []
+        parts, start = [], 0
+        for operand in equation.operands:
+            parts.append((operand, start, 0, operand.type.size))
+            start += operand.type.size
+        return parts
+    if name in ("reshape", "stop_gradient") or equation.primitive.elementwise:
+        return [
+            (operand, 0, 0, result.type.size)
+            for operand in equation.operands
+            if operand.type.size == result.type.size
+        ]
+    return []

@@ -3,23 +3,29 @@
 A step of one row should cost little Python, so that deep chains run fast.  What holds for a batch is bound
 once (`make`), also the views of the arrays that lie ready for all rows; what depends on the number of rows
 alone, which is scratch and its views, is bound where that number changes; a step slices the rest.
+
+What the generated functions of a program are bound to: the arrays of one batch.
+
+A kernel in C (`arrows.engine.cuda`) names its words by an `Argument`; where a batch is bound, each becomes a
+column of the table of launches.
+
+The functions that a generated function calls, and how a call of one is written.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule
-from arrows.engine.device import Device
-from arrows.engine.program.emitters.arrays import CKernel, Frame, StepRefused
-from arrows.engine.program.emitters.calls import Calls
+from arrows.engine.device import Device, KernelSource, Sent, compiled
+from arrows.engine.program.emitters.numbers import python_source
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -38,8 +44,285 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.engine.program.program import Place, Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, Var
+from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, RowSparse, Segments, Var
+from arrows.ops.primitive import Run, SumRun
+from arrows.ops.sums import sum_rows
 from arrows.typesys import ArrowValueError
+
+SegmentBounds = tuple[int, int, Segments]
+"""Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctIndices:
+    """Indices that a gather reads from examples, which the host has sorted, on a device with kernels.
+
+    Attributes:
+        rows: the distinct indices, ascending.
+        order: int32, the places of the indices among the gathered rows, sorted by index.
+        starts: int32, where the places of each of ``rows`` start in ``order``, and where the last end.
+    """
+
+    rows: Sent
+    order: Sent
+    starts: Sent
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndex:
+    """Which rows of its slab one gather of a batch reads.
+
+    Attributes:
+        first: for each step, the first row if its rows are a range, else -1; None where the rows of all steps
+            are one range: there is nothing to copy.
+        sent: the numbers of the rows, for all steps; None where every step reads a range.
+        indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
+    """
+
+    first: Sequence[int] | None
+    sent: Sent | None
+    indices: DistinctIndices | None
+
+    @property
+    def index(self) -> Array | None:
+        """The numbers of the rows on the device."""
+        return None if self.sent is None else self.sent.array
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesOfRows:
+    """Where the rows of a result have places in another array, on a device with kernels.
+
+    Attributes:
+        offsets: int32, for each row where its places start, and where the last end.
+        places: int32, the rows of ``values`` that are its places, row after row.
+        values: the gradients that readers of the result's slab have left, which rows take.
+    """
+
+    offsets: Sent
+    places: Sent
+    values: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What all regions of one operation are bound to for one batch.
+
+    Attributes:
+        device: where the arrays are.
+        once: the values of the region ``once``, in the order of its instructions' results.
+        bounds: by region, where the rows of each step (of each component, in ``early`` and ``late``) start,
+            and where the last end; ``[0, count]`` in ``deferred``.
+        segments: by region and sequence, its bounds at each step.
+        gathers: by number of the gather in the program.
+        memory: arrays by kind and number.  For all rows: each ``result``, and its ``gradient``, if one comes
+            in; what is ``kept``; where each ``scatter`` waits.  By region, its scratch arrays,
+            for the longest step.  By gather, its ``slab``, and the ``gathered`` rows: all of them, if later
+            regions read them or they are a range of the slab, else memory for one step; none where kernels
+            read the slab.  ``spread``: what ``early`` makes of distinct rows, and ``sums``, by distinct row,
+            as `Distinct` lists them.
+        keys: the dropout keys of all rows.
+        pulls: called with the number of a step before it runs backwards: they add to its rows of gradients
+            what the readers of these rows have left.
+        places: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
+        ones: gives so many ones of an element type.
+    """
+
+    device: Device
+    once: Sequence[Array]
+    bounds: Mapping[str, Sequence[int]]
+    segments: Mapping[str, Mapping[int, Sequence[SegmentBounds]]]
+    gathers: Sequence[RowIndex]
+    memory: Mapping[tuple[str, int], Array]
+    keys: Array | None
+    pulls: Sequence[Callable[[int], None]]
+    places: Mapping[int, PlacesOfRows]
+    ones: Callable[[int, str], Array]
+
+    def fetch(self, number: int, width: int) -> Callable[..., Array] | None:
+        """The rows that a gather reads, as a range of the slab or one by one.
+
+        Args:
+            number: the gather's.
+            width: how many rows of the slab lie side by side.
+
+        Returns:
+            ``fetch(step, start, stop, target)`` gives the rows of a step, of which these are the first and
+            the end; they are copied to ``target``, if that is given.  None where the rows of all steps lie
+            together: there is nothing to fetch.
+        """
+        index, slab, device = self.gathers[number], self.memory["slab", number], self.device
+        first, places, rows = index.first, index.index, self.memory.get(("gathered", number))
+        if first is None:
+            return None
+        row, numpy = slab.shape[1:], device.xp is np
+        joined = (width * row[0], *row[1:]) if width > 1 else row
+
+        def fetch(step: int, start: int, stop: int, target: Array | None = None) -> Array:
+            place = first[step]
+            if place >= 0:
+                fetched = slab[place : place + width * (stop - start)]
+            else:
+                assert places is not None
+                if target is None and rows is not None:
+                    target = rows[: stop - start]
+                out = target
+                if target is not None and width > 1:
+                    out = target.reshape((width * (stop - start), *row))
+                wanted = places[width * start : width * stop]
+                # As NumPy's `Device.take`: a step of one row should cost little.
+                fetched = slab.take(wanted, 0, out, "clip") if numpy else device.take(slab, wanted, out)
+                if target is not None:
+                    return target
+            if width > 1:
+                fetched = fetched.reshape((stop - start, *joined))
+            if target is None:
+                return fetched
+            target[...] = fetched
+            return target
+
+        return fetch
+
+
+class StepRefused(Exception):
+    """A kernel refused the operands of a step."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step)
+        self.step = step
+
+
+class Argument(NamedTuple):
+    """A number, or an address, that differs from step to step.
+
+    Attributes:
+        kind: what, of the step:
+
+            * ``count``: how many rows it has at a level: the operation's rows, or the elements of a sequence.
+            * ``rows``: its rows of a value that has memory, but no range of another's; rows lie together.
+            * ``result``, ``gradient``, ``scatter``: its rows of this `Place`.
+            * ``once``: a value without rows, of the region ``once``; its numbers lie together.
+            * ``slab``: the rows that a gather reads: row ``index[r]`` for row r of the step.
+            * ``index``: its part of a gather's index, int32; for a gather of k operands side by side, k
+              numbers for each row.  0 where the step reads a range: row r is then row r of ``slab``.
+            * ``pull offsets``: int32: row r of a result takes ``places[offsets[r]:offsets[r + 1]]`` of the
+              values besides.  0 where no row takes any.
+            * ``pull places``: int32, the places of all steps: what the offsets count from 0.
+            * ``pull values``: the gradients that places number; rows lie together.
+            * ``segment offsets``: int32, rows + 1 of them: the elements of row r, counted from 0 in the step.
+            * ``segment rows``: int32, each element's row, counted from 0 in the step.
+            * ``keys``: its dropout keys, uint64.
+        of: the value of ``rows`` and ``once``; else the number of the level, of the gather or scatter in the
+            program, or of the result.
+    """
+
+    kind: str
+    of: Var | int
+
+
+@dataclass(frozen=True, slots=True)
+class CKernel:
+    """A kernel of an instruction.
+
+    Attributes:
+        source: the kernel.
+        arguments: what its words stand for; the first is how many rows it has.
+    """
+
+    source: KernelSource
+    arguments: tuple[Argument, ...]
+
+
+class Calls:
+    """What a generated function calls, by name.
+
+    Args:
+        xp: the array module.
+
+    Attributes:
+        namespace: the functions; a name is a primitive's, and a number.
+    """
+
+    def __init__(self, xp: ArrayModule) -> None:
+        self.xp = xp
+        self.namespace: dict[str, object] = {}
+        self._names: dict[int, str] = {}  # by identity of the function
+
+    def add(self, function: Callable[..., Any], name: str) -> str:
+        """The name of a function; one function has one name."""
+        if id(function) not in self._names:
+            self._names[id(function)] = unique = f"{name}_{len(self.namespace)}"
+            self.namespace[unique] = function
+        return self._names[id(function)]
+
+    def kernel(self, equation: Equation) -> Run:
+        """The kernel of an equation, for operands with rows where they have some."""
+        primitive, attributes = equation.primitive, dict(equation.attributes)
+        has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+        if any(has_rows):
+            types = tuple(operand.type for operand in equation.operands)
+            attributes = primitive.lift(attributes, has_rows, types)
+        return primitive.kernel(self.xp, **attributes)
+
+    def call(self, equation: Equation, operands: Sequence[str], out: str | None = None) -> str:
+        """A call of an equation's kernel.
+
+        Args:
+            equation: what is computed.
+            operands: code for its operands.
+            out: code for the array to write to; None: a new one.
+        """
+        kernel = self.kernel(equation)
+        arguments = list(operands)
+        if equation.primitive.segmented:
+            level = max(var.rows for var in (*equation.operands, equation.result))
+            arguments.append(f"segments=g{level}")
+        if equation.primitive is in_range:
+            arguments.append("to_numpy=to_numpy")
+        if out is not None:
+            # NumPy's own functions take it faster without a keyword; of these two that is deprecated.
+            by_place = isinstance(kernel, np.ufunc) and kernel not in (np.maximum, np.minimum)
+            arguments.append(out if by_place else f"out={out}")
+        return f"{self.add(kernel, equation.primitive.name)}({', '.join(arguments)})"
+
+    def sum_rows(self, instruction: SumRows, operands: Sequence[str], out: str | None) -> str:
+        """A call that sums over rows; arguments as of `call`."""
+        arguments = [*operands] if out is None else [*operands, f"out={out}"]
+        equation = instruction.summed
+        if isinstance(equation, Var):
+            return f"{self.add(sum_rows, 'sum_rows')}({', '.join(arguments)})"
+        run = sum_run(self.xp, equation)
+        assert run is not None
+        if not instruction.sparse and equation.primitive.name == "scatter_row":
+            run = _to_dense(self.xp, run)
+        return f"{self.add(run, 'sum_' + equation.primitive.name)}({', '.join(arguments)})"
+
+    def loops(self, loops: RowMap, arguments: Sequence[str]) -> str:
+        """A call of a `RowMap` compiled into one loop, with code for what it reads and writes."""
+        function = compiled(python_source(loops), loops.results[0].type.dtype)
+        return f"{self.add(function, 'loops')}({', '.join(arguments)})"
+
+
+def sum_run(xp: ArrayModule, equation: Equation) -> SumRun | None:
+    """What sums the rows of an equation without making them, if its primitive knows how."""
+    primitive = equation.primitive
+    if primitive.sum_rows is None:
+        return None
+    has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+    types = tuple(operand.type for operand in equation.operands)
+    attributes = primitive.lift(dict(equation.attributes), has_rows, types)
+    return primitive.sum_rows(xp, has_rows, types, **attributes)
+
+
+def _to_dense(xp: ArrayModule, run: SumRun) -> Run:
+    """A sum over rows that never gives a row-sparse array: what reads it takes arrays alone."""
+
+    def dense(*operands: Array, out: Array | None = None) -> Array:
+        value = run(*operands, out=out)
+        return value.to_dense(xp) if isinstance(value, RowSparse) else value
+
+    return dense
+
 
 Tick = Callable[[str, int], None]
 """Called with a region and the position of the instruction in it that has just run."""

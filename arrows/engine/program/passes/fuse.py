@@ -36,7 +36,7 @@ from dataclasses import replace
 from functools import partial
 
 from arrows.engine.device import Kernels
-from arrows.engine.program.emitters.loops import can_write, python_source
+from arrows.engine.program.emitters.numbers import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
     RowMap,

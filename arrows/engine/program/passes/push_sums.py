@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arrows.engine.program.emitters.calls import sum_run
+from arrows.engine.program.emitters.numpy import sum_run
 from arrows.engine.program.instructions import (
     Accumulate,
     Instruction,

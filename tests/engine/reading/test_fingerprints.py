@@ -14,7 +14,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import content_digest as contents
+from arrows.engine.reading import fingerprints as contents
 
 REFUSED = "(?s)prepared by another model"
 EXAMPLES = ["a", "b", "a", "c"]
@@ -138,7 +138,7 @@ def test_the_message_names_the_functions() -> None:
     prepared = block(default(TABLE)).prepare(EXAMPLES)
     with pytest.raises(ar.ArrowValueError) as refused:
         block(default({}))(prepared)
-    assert "number (test_fingerprint.py:" in str(refused.value) and "rightly" not in str(refused.value)
+    assert "number (test_fingerprints.py:" in str(refused.value) and "rightly" not in str(refused.value)
 
 
 # ------------------------------------------------------------ what changes, and when it counts
