@@ -144,7 +144,7 @@ def test_declared_types_are_assumed() -> None:
 def test_a_recursion_without_an_end_is_a_bad_example() -> None:
     tree = ar.fix(lambda me: (ar.GetItem("l") >> me & ar.GetItem("r") >> me) >> ar.Concat() >> ar.FC(3))
     loop = ar.fix(lambda me: (me & ar.Zeros([2])) >> ar.Concat() >> ar.FC(3))
-    for block, words in ((tree, "there is no 'l'"), (loop, "came back to the same object")):
+    for block, words in ((tree, "there is no item 'l'"), (loop, "the recursion is back at the value")):
         for run in (block.eval, lambda x, block=block: ar.compile(block)([x])):
             with pytest.raises(ar.InputError, match=words):
                 run({"l": {}, "r": {}})

@@ -77,7 +77,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.compile(S())(3), TYPE, "a single example makes a batch of one: [example]"),
     (lambda: ar.compile(V(3))([[1, 2]]), INPUT, "example 0: expected float32[3], got a list of 2"),
     (lambda: ar.compile(S("int32") >> ar.Embedding(9, 3, initializer=lambda *_: np.zeros(3))), VALUE,
-     "gave an array of shape [3], not [9, 3]"),
+     "gave float64[3], where float32[9, 3] is wanted"),
 ]  # fmt: skip
 
 

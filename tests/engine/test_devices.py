@@ -49,12 +49,8 @@ def test_a_parameter_is_assigned_from_anywhere(device: str, wrap: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (
-            np.ones((3, 1)),
-            r"is float32\[3, 1\], and float64\[3, 1\] does not fit; array.astype\('float32'\) casts it",
-        ),
+        (np.ones((3, 1)), r"is float32\[3, 1\], and float64\[3, 1\] does not fit$"),
         (Foreign(np.ones(3, "float32")), r"parameter 'out/weight' is .*, and float32\[3\] does not fit$"),
-        (Foreign(np.ones((3, 1), "float32"), (2, 0)), "'out/weight' cannot be read from Foreign: it lies on"),
         ([[1.0], [2.0], [3.0]], "and list does not fit"),
         (3, "and int does not fit"),
     ],

@@ -61,7 +61,6 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
 @pytest.mark.parametrize(
     ("examples", "runs", "error"),
     [
-        (3, 1, ar.ArrowTypeError("profile: a batch must have a length, and int has none")),
         (BATCH, 0, ar.ArrowValueError("profile: the number of runs must be at least 1, not 0")),
         (BATCH, 1.5, ar.ArrowValueError("profile: the number of runs must be at least 1, not 1.5")),
     ],
