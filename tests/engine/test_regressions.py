@@ -87,3 +87,11 @@ def test_zero_and_minus_zero_are_two_attributes() -> None:
     empty = ar.Map(ar.Scalar()) >> ar.Max(default=0.0) & ar.Map(ar.Scalar()) >> ar.Max(default=-0.0)
     for found in (ar.compile(empty)([[]]), empty.eval([])):
         assert [bool(np.signbit(np.asarray(one)).any()) for one in found] == [False, True]
+
+
+def test_columns_of_a_product_are_columns_of_a_matrix_not_of_a_vector() -> None:
+    three = ar.Vector(2) >> ar.FC(5, activation=ar.ops.tanh) >> ar.Embedding(3, 5).attend
+    one = ar.Vector(2) >> ar.FC(5) >> ar.Function(lambda x: ar.ops.tanh(x) @ ar.ops.exp(x))
+    for block in (three, one):
+        model = ar.compile(block, seed=1)
+        assert np.allclose(model([[1.0, 2.0]])[0], model.eval([1.0, 2.0]))

@@ -96,10 +96,9 @@ def _read_for(equation: Equation, place: int, columns: Columns) -> Columns | Non
     if _slices(equation):
         ((first, _),) = box_of_slice(equation) or ()
         return first + columns[0], first + columns[1]
-    if equation.primitive.name == "matmul":
-        return columns if place == 1 else None
     (_, size), (_, width) = _whole(equation.operands[place]), _whole(equation.result)
-    return columns if equation.primitive.elementwise and size == width > 1 else None
+    alike = equation.primitive.elementwise or (equation.primitive.name == "matmul" and place == 1)
+    return columns if alike and size == width > 1 else None
 
 
 def _slices(equation: Equation) -> bool:
