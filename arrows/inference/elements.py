@@ -1,6 +1,5 @@
-"""`GetItem`, `Nth`, `GroupBy` and `Read`: access to single elements, their number, and readers of objects.
-
-`Map`, `Zip` and `Broadcast`: blocks that treat every element by itself.
+"""Forms that take elements (`GetItem`, `Nth`, `GroupBy`), read objects (`Read`), or treat every element alike
+(`Map`, `Zip`, `Broadcast`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The file of each family of forms explains what concerns these forms alone.
 
-Errors inside of a block that is made of others: they speak of the block that the user wrote.
+An error inside of a block that is made of others speaks of the block that the user wrote.
 """
 
 from __future__ import annotations

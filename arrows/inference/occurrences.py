@@ -3,7 +3,7 @@
 An occurrence is a block on one value. A block that stands at several places and reads the same value there is
 one occurrence, unless it has an effect.
 
-What the functions of an expression compute, remembered while its types are inferred.
+`Traces` remember what the functions of an expression compute while its types are inferred.
 """
 
 from __future__ import annotations

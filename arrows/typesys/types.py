@@ -5,7 +5,7 @@ Six kinds of type: `Input` (a Python object), `Tensor` (a shape without a batch 
 and hash by structure (without the labels of tuples) and print in a short notation. Nothing here recurses, so
 a type may nest as deep as memory allows; but pickling does, and reaches 200 types inside one another.
 
-Element types by name, and the search for masked elements.
+Element types have names, as NumPy has them.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ A rule is a generator. It yields a variable to wait for, perhaps with a function
 when everything else is stuck; it goes on when the variable is known. The solver never looks at all rules or
 all variables, so the work is linear in the number of changes. Nothing recurses.
 
-Types while they are being found: variables, and what is known of each.
-
 A `Var` is a type that is open, or has a constructor over other variables. Two variables that were made equal
 are one from then on (union-find): an edge of an expression is the variable of its producer.
 """

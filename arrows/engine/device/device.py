@@ -1,12 +1,10 @@
-"""What the engine asks of a device, and the CPU: an array module and its transfers.
+"""What the engine asks of a device, and the CPU: its arrays, its memory and the locks on parameters.
 
 Arrays cross between host and device in `Device.to_device` and `Device.to_numpy` alone.
 
-The arena: arrays kept between batches, so that a size seen before is not allocated again.
-
-Collects what the host knows of a batch, and sends it to the device in one copy.
-
-Threads take turns with parameters; a forked process knows which of them another thread was using.
+An `Arena` keeps arrays between batches, so that a size seen before is not allocated again. An `Upload`
+collects what the host knows of a batch, and sends it to the device in one copy. By a `ParameterLock` threads
+take turns with parameters; a forked process knows which of them another thread was using.
 """
 
 from __future__ import annotations

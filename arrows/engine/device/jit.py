@@ -1,8 +1,6 @@
-"""Compiles fused chains with numba, an extra (``arrows[jit]``).
+"""Compiles fused chains with numba, an extra (``arrows[jit]``), and keeps machine code on disk.
 
-What has been compiled is kept on disk (`compile_cache.py`), so a second start compiles nothing.
-
-Machine code of fused chains and of kernels for the host, kept on disk, which never stops a program.
+A second start compiles nothing. The code of kernels for the host is kept in the same way.
 
 numba has a cache of its own, but trusts its files: a truncated file breaks every later run, and a flipped bit
 of machine code is run. Here each file begins with a hash of its key and its content. A file that does not

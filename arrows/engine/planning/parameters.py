@@ -1,7 +1,4 @@
-"""The parameters of a model: first values, sharing between models, and moving to another device.
-
-Names the layers of a model and their parameters.
-"""
+"""The parameters of a model: names, first values, sharing between models, and moving to another device."""
 
 from __future__ import annotations
 

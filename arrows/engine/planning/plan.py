@@ -1,8 +1,6 @@
 """The plan of a model, made once: its operations, where their rows live, and in what order they may run.
 
-The operations of a model: sites that do the same thing, so that their nodes run together.
-
-Settles in what order sites may run: by strata of the components of the graph of sites.
+An *operation* is the sites that do the same thing, so that their nodes run together.
 
 The order is known from the block, before any data, so it is computed once a model and not once a batch.
 Sites that feed one another in a cycle (the cell of a recursion, the step of a fold) are one *component*, and
@@ -10,18 +8,15 @@ only within it does depth count.  Everything else runs once for the whole batch:
 recursion, output layers and losses after it.  On the models of the benchmark `steps`, a batch takes as few
 steps as any schedule could need (docs/results.md).
 
-Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Components
+Components are laid in *strata*: a component's stratum is one more than the highest that feeds it.  Components
 of one stratum that do the same thing (the two directions of a bidirectional layer, a layer that stands in
 several places) become one.  This can never close a cycle, because edges only lead upwards.
 
-Slabs are the arrays of rows that hold the outputs of operations.
-
-Outputs that can meet share a slab: at one port, so that a gather reads one array instead of choosing among
-several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are
-the connected components of outputs and their readers.
-
-A slab's rows are its constants first, then the rows of each operation that writes to it.  Constants come
-first because their rows are then the same in every batch, however many rows follow.
+*Slabs* are the arrays of rows that hold the outputs of operations.  Outputs that can meet share a slab: at
+one port, so that a gather reads one array instead of choosing among several for each row; in one leaf of the
+result; in one metric.  Meeting is transitive, so slabs are the connected components of outputs and their
+readers.  A slab's rows are its constants first, then the rows of each operation that writes to it.  Constants
+come first because their rows are then the same in every batch, however many rows follow.
 """
 
 from __future__ import annotations

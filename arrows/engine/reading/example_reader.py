@@ -1,8 +1,6 @@
-"""Reads examples: runs the code generated for a model, and turns the lists that it fills into wirings.
+"""Reads examples: completes and runs the code that lowering wrote for a model, on a stack of our own.
 
-Completes the code that lowering wrote for a model, and runs it on a stack of our own.
-
-The lists that the generated code of a model fills while it reads examples, and the arrays made of them.
+The code fills lists (`ExampleStreams`), of which the arrays of wirings are made.
 """
 
 from __future__ import annotations

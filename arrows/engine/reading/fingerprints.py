@@ -1,9 +1,8 @@
 """Fingerprints how a model reads examples, to decide whether it may use a set that another prepared.
 
-Hashes the content of functions and of plain data: equal digests mean that they do the same.
-
-A root is written to its hash in one pass, each value with its exact type before its parts, in their order:
-that of a dict counts. There is no recursion, so data may be as deep as memory allows.
+Equal digests of functions and of plain data mean that they do the same. A root is written to its hash in one
+pass, each value with its exact type before its parts, in their order: that of a dict counts. There is no
+recursion, so data may be as deep as memory allows.
 
 Told are plain data; what Python, NumPy, pandas and this package have under a name, and objects of their
 classes, by what pickles them; and functions, by their code, its constants, defaults, what they close over and

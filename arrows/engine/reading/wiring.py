@@ -4,10 +4,9 @@ A *node* is one visit of a site; its value ids are ``node << shift`` and the nex
 come first and are shared by all examples.  A `Wirings` holds many examples column by column, without a Python
 object for each node, so it is cheap to keep, to pickle and to send between processes.
 
-Index arrays on the host: runs of equal numbers, ranges, offsets and stable orders.
-
-Merging a batch calls these on arrays of a few up to some ten thousand numbers. Where NumPy has the same
-function, the one here is faster at these sizes; its docstring says how much.
+The functions on index arrays (runs of equal numbers, ranges, offsets and stable orders) serve merging too, on
+a few up to some ten thousand numbers. Where NumPy has the same function, the one here is faster at these
+sizes; its docstring says how much.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tensors as arrays of one example: functions run as they are written, and a tape records them.
+"""The reference: one example at a time, node by node, on the functions as they are written.
 
-The reference: one example at a time, node by node, on the functions as they are written.
+Tensors are arrays of one example, and a tape records what is done to them.
 
 No lifting, no planner, no generated code, no batching: this is what a model *means*.  The engine is measured
 against it in every property test, and `eval` runs it.  It is slow and meant to be plainly right.

@@ -1,9 +1,7 @@
-"""Plans a batch before it runs: the index arrays of all operations, what memory they take, and the calls that
-run them.
+"""Plans a batch before it runs: index arrays, the memory that it takes, and the calls that run it.
 
-Repeated rows of an operand, computed once (see `arrows.engine.program.passes.deduplicate`).
-
-The index arrays of a batch: which rows the steps of an operation read, and the bounds of its sequences.
+An `Index` says which rows the steps of an operation read, and the bounds of its sequences. Repeated rows of
+an operand are computed once (see `arrows.engine.program.passes.deduplicate`).
 
 All is planned on the host; `bind` takes the arrays when the upload has been sent.
 """

@@ -1,6 +1,6 @@
 """Runs batches of examples for a model: results, or the loss and its gradients.
 
-How much memory a batch takes, and what is said when that is more than the limit, or than there is.
+A batch that takes more memory than the limit is run in parts, and what does not fit is said.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Runs merged batches: the programs of all operations, on one device.
+"""Runs merged batches on one device: the programs of all operations, forwards and backwards.
 
-A batch bound to its arrays: operations that run, forwards and backwards.
-
-The executors of a model, one for each choice of what to differentiate, and the memory that they share.
+`Executors` are those of a model, one for each choice of what to differentiate, and the memory that they
+share. A `Run` is a batch bound to its arrays.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ their order.
 All is planned on the host, over the index arrays of the forward gathers; `bind` takes the arrays when the
 upload has been sent.
 
-Where the gradients of parameters are kept while a batch runs, and how their parts come together.
+`BatchGradients` keep the gradients of parameters while a batch runs, and bring their parts together.
 """
 
 from __future__ import annotations

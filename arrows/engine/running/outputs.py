@@ -1,6 +1,6 @@
-"""Collects the outputs of a call of a model: results, metrics, labels and tapped values.
+"""Collects the outputs of a call of a model, and traces an error in a run back to its example.
 
-Traces an error in a run back to its example.
+Outputs are results, metrics, labels and tapped values.
 
 A step that a kernel refuses, or a number that is not finite, belongs to some example. Most errors in an
 example show when it is read. An index that is computed, or a sequence that turns out to be empty, shows

@@ -1,12 +1,11 @@
 """Takes what a caller hands to a model as a batch: plain examples, which it reads, and prepared ones.
 
-Where examples come from: any iterable, what can be indexed, tables of other libraries.
+Examples come from any iterable, from what can be indexed, and from tables of other libraries.
 
-Prepared sets in a folder of columns, mapped into memory: made at the first call, mapped at the next ones.
-
-The folder has the columns of `Wirings`, one after another for all examples, and "bounds": where each example
-begins in each of them.  Value ids count from the example's own nodes, after those of the constants.  A batch
-takes from each column what belongs to its examples alone, so a set may be larger than memory.
+A prepared set may lie in a folder: made at the first call, mapped into memory at the next ones. The folder
+has the columns of `Wirings`, one after another for all examples, and "bounds": where each example begins in
+each of them.  Value ids count from the example's own nodes, after those of the constants.  A batch takes from
+each column what belongs to its examples alone, so a set may be larger than memory.
 
 A folder serves a model that reads examples as the one did that made it, and the examples that it was made of.
 Whatever does not fit is refused with its reason; nothing is written over it.

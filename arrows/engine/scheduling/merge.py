@@ -7,10 +7,6 @@ once. A step reads each port as a range too where the rows are consecutive, else
 Each port has one index array a batch, and steps take slices of it. So all index arrays of a batch go to a
 device in one copy.
 
-Finds the row in a slab for the id of each value of a batch.
-
-Puts the steps of a batch in order, by the model's schedule.
-
 A step runs one operation on one or more nodes. The schedules are those of `arrows.compile`:
 
 * ``strata`` and ``depth``: nodes have a depth within their component, counted while the examples are read;
@@ -19,10 +15,9 @@ A step runs one operation on one or more nodes. The schedules are those of `arro
 * ``agenda``: steps are chosen one after another, among the operations that have ready nodes;
 * ``none``: each node is a step of its own, in the order in which the examples were read.
 
-Dropout keys: one 64-bit number for each node that has dropout, from which its mask is hashed.
-
-A key is a hash of (seed, step, example id, site, number of the node within its example). So a mask depends
-neither on the batch that an example is in, nor on its place there, nor on the schedule.
+Each node that has dropout has a key of 64 bits, from which its mask is hashed. A key is itself a hash of
+(seed, step, example id, site, number of the node within its example). So a mask depends neither on the batch
+that an example is in, nor on its place there, nor on the schedule.
 """
 
 from __future__ import annotations

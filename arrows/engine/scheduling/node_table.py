@@ -8,7 +8,7 @@ Numbers ascend by operation, component and depth, which is the order of a batch'
 of a batch puts its rows in order, an operation's rows are one range, and so are those of a step. Numbers of
 equal key ascend so that much of what steps read is a range too: a view instead of a gather.
 
-Prepared sets: examples that are read once, to be used in many batches.
+A prepared set is examples that are read once, to be used in many batches.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Describes values of an example for errors: where they stand, what they are, what user code raised.
 
-Hints for values of an example that do not fit: which block takes them, or what was meant.
+Values that do not fit get a hint: which block takes them, or what was meant.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 A result has the structure of the block's output type with a batch in front: a `Tensor` is one array
 `[n, ...]`, a `Tuple` a tuple (`Labelled` where it has keys), a `Sequence` a `Ragged`, `Void` is None.
 
-Takes arrays of other libraries, by the DLPack protocol.
-
-An array with ``__dlpack__`` and ``__dlpack_device__`` lends its memory (https://dmlc.github.io/dlpack).  What
-the package hands out has both, as arrays of NumPy and of CuPy do.
+Arrays of other libraries come in by the DLPack protocol: an array with ``__dlpack__`` and
+``__dlpack_device__`` lends its memory (https://dmlc.github.io/dlpack).  What the package hands out has both,
+as arrays of NumPy and of CuPy do.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
-"""How single numbers of values are read and computed, in C or in Python.
+"""How single numbers of values are read and computed, in C or in Python, and the loops around them.
 
 A place of a value is a row and a column, the number's place in the row as it lies in memory.  Slices, joins,
 reshapes and look-ups are no code of their own: they only say which place of an operand is read.
 
-Element types and element-wise primitives in C, and those in Python that loops for numba have.
-
-The loop nest of a `RowMap`, as Python source for numba.
-
-NumPy passes over memory once for each equation; in one loop a row's values stay in registers from the first
-operand to the last result.  The loop nest is two loops, over rows and over places of a row.  Slices and joins
-cost nothing there: they only move the place at which an operand is read.  To make that possible a vector is
-cut wherever anything is sliced or joined, and pieces of one length share a loop.
+The loop nest of a `RowMap` is Python source for numba.  NumPy passes over memory once for each equation; in
+one loop a row's values stay in registers from the first operand to the last result.  The loop nest is two
+loops, over rows and over places of a row.  To make that possible a vector is cut wherever anything is sliced
+or joined, and pieces of one length share a loop.
 
 The same equations are computed in the same order; only the rounding of `tanh` and `sigmoid`
 (`arrows.engine.device.jit`) differs from NumPy's.

@@ -4,12 +4,9 @@ A step of one row should cost little Python, so that deep chains run fast.  What
 once (`make`), also the views of the arrays that lie ready for all rows; what depends on the number of rows
 alone, which is scratch and its views, is bound where that number changes; a step slices the rest.
 
-What the generated functions of a program are bound to: the arrays of one batch.
-
-A kernel in C (`arrows.engine.cuda`) names its words by an `Argument`; where a batch is bound, each becomes a
-column of the table of launches.
-
-The functions that a generated function calls, and how a call of one is written.
+A `Frame` is what the generated functions of a program are bound to: the arrays of one batch.  A kernel in C
+(`arrows.engine.cuda`) names its words by an `Argument`; where a batch is bound, each becomes a column of the
+table of launches.  `Calls` are the functions that generated code calls.
 """
 
 from __future__ import annotations
