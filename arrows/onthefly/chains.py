@@ -17,13 +17,11 @@ import numpy as np
 from arrows import combinators as core
 from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
-from arrows.engine.reference import assemble
 from arrows.inference import infer
 from arrows.onthefly.call_sites import CallSites, Chain
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
-from arrows.ops import TensorLike
-from arrows.ops.innermost import innermost
+from arrows.ops.tracing import Tracer
 from arrows.typesys import SourceLine, types as T
 
 FEW = 16  # visits, below which nothing is learnt
@@ -201,18 +199,17 @@ def _learn(sites: CallSites, nodes: Nodes, visits: _Visits, chain: list[int], wa
     read[-1] = True
     parts = [sites.sites[site] for site in chain]
 
-    def fused(*values: TensorLike) -> tuple[TensorLike, ...]:
-        results: list[list[TensorLike]] = []
+    def fused(*values: Tracer) -> tuple[Tracer, ...]:
+        results: list[list[Tracer]] = []
         given = iter(operands)
-        context = innermost()
-        assert context is not None
         for part in parts:
-            leaves = {leaf: context.constant(sites.constants[number]) for leaf, number in part.constants}
+            # As it was traced: what a function of the user reads may have changed since.
+            recorder = values[0].context
+            leaves = {leaf: recorder.constant(sites.constants[number]) for leaf, number in part.constants}
             for port in part.ports:
                 call, output = next(given)
                 leaves[port.leaf] = values[output] if call < 0 else results[call][output]
-            operand = assemble(part.typed.input, iter([leaves[leaf] for leaf in sorted(leaves)]))
-            results.append(_tensors(part.typed.form(operand)))
+            results.append(recorder.replay(part.trace, [leaves[leaf] for leaf in sorted(leaves)]))
         return tuple(x for result, kept in zip(results, read, strict=True) if kept for x in result)
 
     widths = [len(part.outputs) if kept else 0 for part, kept in zip(parts, read, strict=True)]
@@ -224,11 +221,3 @@ def _learn(sites: CallSites, nodes: Nodes, visits: _Visits, chain: list[int], wa
     typed = infer(core.Function(fused, name=name), input, float_type=sites.float_type)
     call_site = sites.add_typed(typed, range(len(types)), SourceLine.here())
     sites.chains.append(Chain(tuple(chain), tuple(operands), tuple(first), call_site))
-
-
-def _tensors(result: object) -> list[TensorLike]:
-    """The tensors of a result, in order."""
-    if isinstance(result, tuple):
-        return [x for item in result for x in _tensors(item)]
-    assert isinstance(result, TensorLike)
-    return [result]

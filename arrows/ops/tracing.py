@@ -6,7 +6,7 @@ example and batch, and show by a second trace that differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,6 +153,18 @@ class TraceRecorder(FunctionContext):
             tracer = self._tracers[key] = self._new(type, rows)
             self.equations.append(Equation(primitive, variables, pairs, tracer.var))
         return tracer
+
+    def replay(self, trace: Trace, values: Sequence[Tracer]) -> list[Tracer]:
+        """Records what a function did when it was traced, without a call of it; gives its results."""
+        tracers: dict[Var, Tracer] = dict(zip(trace.inputs, values, strict=True))
+        for owner, spec, var in trace.parameters:
+            tracers[var] = self.parameter(owner, spec)
+        for array, var in trace.constants:
+            tracers[var] = self.constant(array)
+        for equation in trace.equations:
+            operands = tuple([tracers[var] for var in equation.operands])
+            tracers[equation.result] = self.apply(equation.primitive, operands, dict(equation.attributes))
+        return [tracers[var] for var in trace.results]
 
     def forget(self) -> None:
         """Drops the tracers, which refer back to the recorder, so that reference counting frees them all."""

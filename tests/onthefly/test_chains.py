@@ -70,3 +70,20 @@ def test_values_inside_of_a_chain_may_be_asked_for_later(learnt: bool) -> None:
                 value, gradients = g.value_and_grad(loss + sum(ar.ops.sum(gate) for gate in gates[::3]))
         found.append([*inside, value, *(x for name, x in sorted(gradients.items()) if "embed" not in name)])
     assert close(found[0], found[1], 1e-12)
+
+
+def test_a_chain_does_what_its_functions_did_when_they_were_first_called() -> None:
+    net = ar.OnTheFly(float_type="float64")
+    functions = [ar.Function(lambda x: ar.ops.tanh(x * (k - 0.5)), name=f"f{n}") for n in range(3)]
+    for _ in range(2):
+        with net.batch() as g:
+            found, wanted = [], []
+            for number in range(40):
+                x, y = g.tensor(float(number)), float(number)
+                for _ in range(6):
+                    for k, function in enumerate(functions):  # the functions read k
+                        x, y = function(x), np.tanh(y * (k - 0.5))
+                found.append(x)
+                wanted.append(y)
+            assert close(g.numpy(found), wanted, 1e-12)
+    assert any("f0 ... f2" in operation for operation in g.timelines[0].operations)

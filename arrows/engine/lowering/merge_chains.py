@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from arrows.combinators import Apply, Pipe
 from arrows.inference import Typed
-from arrows.ops import ROW, Trace, Tracer, TraceRecorder, Var
+from arrows.ops import ROW, Trace, TraceRecorder
 
 # About the most equations of an operation, because one Python function is written for it.
 _MOST_EQUATIONS = 100
@@ -107,13 +107,5 @@ def compose(traces: Sequence[Trace]) -> Trace:
     recorder = TraceRecorder()
     values = [recorder.input(var.type, var.rows) for var in traces[0].inputs]
     for trace in traces:
-        tracers: dict[Var, Tracer] = dict(zip(trace.inputs, values, strict=True))
-        for owner, spec, var in trace.parameters:
-            tracers[var] = recorder.parameter(owner, spec)
-        for array, var in trace.constants:
-            tracers[var] = recorder.constant(array)
-        for equation in trace.equations:
-            operands = tuple([tracers[var] for var in equation.operands])
-            tracers[equation.result] = recorder.apply(equation.primitive, operands, dict(equation.attributes))
-        values = [tracers[var] for var in trace.results]
+        values = recorder.replay(trace, values)
     return recorder.finish(tuple(value.var for value in values), traces[-1].output)
