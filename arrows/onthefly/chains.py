@@ -52,7 +52,7 @@ class _Visits:
 
     def __init__(self, nodes: Nodes, calls: HostArray, chain: Sequence[int]) -> None:
         sites = nodes.sites[calls]
-        first = np.flatnonzero(sites[: len(sites) - len(chain) + 1] == chain[0])
+        first = np.flatnonzero(sites[: max(len(sites) - len(chain) + 1, 0)] == chain[0])
         for place, site in enumerate(chain[1:], 1):
             first = first[sites[first + place] == site]
         self.places = calls[first[:, None] + np.arange(len(chain))]  # by visit and call, the place in `nodes`

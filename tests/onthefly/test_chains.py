@@ -87,3 +87,18 @@ def test_a_chain_does_what_its_functions_did_when_they_were_first_called() -> No
                 wanted.append(y)
             assert close(g.numpy(found), wanted, 1e-12)
     assert any("f0 ... f2" in operation for operation in g.timelines[0].operations)
+
+
+def test_one_value_inside_of_a_chain_may_be_asked_for() -> None:
+    net = ar.OnTheFly(float_type="float64")
+    with net.batch() as g:
+        ends, inside = [], []
+        for number in range(40):
+            x = g.tensor(float(number))
+            for _ in range(6):
+                inside.append(y := ar.ops.exp(-ar.ops.tanh(x)))
+                x = ar.ops.tanh(ar.ops.sigmoid(y) - 1.0)
+            ends.append(x)
+        g.numpy(ends)
+        assert close(inside[0].numpy(), 1.0, 1e-12)
+        assert close(inside[6 * 3].numpy(), np.exp(-np.tanh(3.0)), 1e-12)
