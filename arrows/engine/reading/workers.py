@@ -101,9 +101,11 @@ def _in_order(
         for chunk in chunks:
             pending.append(submit(partial(read, *chunk)))
             if len(pending) >= most:
-                yield pending.popleft().result()
+                yield pending[0].result()
+                pending.popleft()
         while pending:
-            yield pending.popleft().result()
+            yield pending[0].result()
+            pending.popleft()
     finally:
         for future in pending:
             future.cancel()
@@ -180,7 +182,8 @@ class _Forked:
         return read
 
     def cancel(self) -> None:
-        self._process.terminate()  # an interrupt does not wait for chunks under way
+        self._process.kill()  # an interrupt does not wait for chunks under way
+        self._process.join()
 
 
 def _read_inherited(reader: ExampleReader, examples: list[object], first: int) -> Wirings:

@@ -119,7 +119,7 @@ here = os.getpid()
 def number(x):
     if os.getpid() != here and x % 251 == 0:
         os.write(1, f"{os.getpid()}\\n".encode())  # at once: print may write the newline apart
-        time.sleep(20)
+        time.sleep(200)
     return x
 
 try:
