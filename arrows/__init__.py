@@ -103,7 +103,6 @@ if TYPE_CHECKING:
     from arrows.documents.infer import infer_block as infer_block
     from arrows.engine import (
         BatchMemoryError as BatchMemoryError,
-        Bucketed as Bucketed,
         ByNodes as ByNodes,
         Model as Model,
         Prepared as Prepared,
@@ -119,13 +118,14 @@ if TYPE_CHECKING:
         save_model as save_model,
     )
     from arrows.onthefly import LazyBatch as LazyBatch, LazyTensor as LazyTensor, OnTheFly as OnTheFly
+    from arrows.training.batching import Bucketed as Bucketed
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "documents", "drawing", "metrics", "models", "testing", "training")
     _ELSEWHERE = {
         "BatchMemoryError": "engine",
-        "Bucketed": "engine",
+        "Bucketed": "training.batching",
         "ByNodes": "engine",
         "LazyBatch": "onthefly",
         "LazyTensor": "onthefly",

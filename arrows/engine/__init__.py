@@ -8,7 +8,6 @@ from arrows.engine.model import Model as Model
 from arrows.engine.running import BatchMemoryError as BatchMemoryError
 from arrows.engine.scheduling import (
     Batch as Batch,
-    Bucketed as Bucketed,
     ByNodes as ByNodes,
     Prepared as Prepared,
 )

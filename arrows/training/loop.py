@@ -15,9 +15,9 @@ from tqdm import tqdm
 
 from arrows import machine
 from arrows.arrays import Array
-from arrows.engine import Bucketed, ByNodes, Model
+from arrows.engine import ByNodes, Model
 from arrows.engine.planning import GrowingParams
-from arrows.engine.scheduling import AtOnce, at_once_of, checked_batch_size, epoch_batches
+from arrows.engine.scheduling import AtOnce
 from arrows.training.arguments import (
     described,
     require_model,
@@ -25,6 +25,7 @@ from arrows.training.arguments import (
     require_range,
     whole_number,
 )
+from arrows.training.batching import Bucketed, at_once_of, checked_batch_size, epoch_batches
 from arrows.training.callbacks import (
     Callback,
     StepLoss,

@@ -21,8 +21,9 @@ import numpy as np
 from arrows.arrays import Array, HostArray
 from arrows.engine import Batch, Model, Prepared
 from arrows.engine.device import Device
-from arrows.engine.scheduling import AtOnce, share_of
+from arrows.engine.scheduling import AtOnce
 from arrows.ops import RowSparse
+from arrows.training.batching import share_of
 from arrows.training.content import content_of
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer

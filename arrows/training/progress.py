@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arrows.engine.device import Device
-from arrows.engine.scheduling import BatchSize, batch_size_of
 from arrows.training.arguments import described, require_number
+from arrows.training.batching import BatchSize, batch_size_of
 from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import as_float
 from arrows.typesys import ArrowTypeError

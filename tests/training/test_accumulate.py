@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.scheduling import epoch_batches
 from arrows.training import SGD, Adam, Callback, train
+from arrows.training.batching import epoch_batches
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
 from tests.training.models import sequences, word_sums

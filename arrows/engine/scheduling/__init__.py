@@ -19,15 +19,9 @@ from arrows.engine.scheduling.batch_input import (
 )
 from arrows.engine.scheduling.batching import (
     AtOnce as AtOnce,
-    BatchSize as BatchSize,
-    Bucketed as Bucketed,
     ByNodes as ByNodes,
-    at_once_of as at_once_of,
-    batch_size_of as batch_size_of,
-    checked_batch_size as checked_batch_size,
+    batch_stops as batch_stops,
     checked_count as checked_count,
-    epoch_batches as epoch_batches,
-    share_of as share_of,
 )
 from arrows.engine.scheduling.merge import (
     DropoutSeed as DropoutSeed,

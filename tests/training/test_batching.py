@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import arrows as ar
-from arrows.engine.scheduling import checked_batch_size, epoch_batches
+from arrows.training.batching import checked_batch_size, epoch_batches
 
 SIZES = st.lists(st.integers(1, 30), max_size=60)
 
