@@ -52,8 +52,8 @@ class Apply(Block[A, B]):
 class Function(Apply[A, B]):
     """A function of tensors, written for one example.
 
-    It sees shapes without a batch axis; the engine lifts it to batches. It is traced for each input type,
-    twice: Python control flow may depend on shapes, never on values. A tuple arrives as several arguments,
+    It sees shapes without a batch axis; the engine lifts it to batches. It is traced once for each input
+    type: Python control flow may depend on shapes, never on values. A tuple arrives as several arguments,
     nested tuples as Python tuples, a sequence as rows of unknown number. Layers may be called inside, and so
     may other Functions: `f(x)` is then what `f`'s own function returns.
 

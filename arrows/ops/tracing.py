@@ -1,8 +1,4 @@
-"""Tracing: runs a function on shapes alone, and records what it does.
-
-A user's function runs twice for each input type: random numbers that it draws would be the same for every
-example and batch, and show by a second trace that differs.
-"""
+"""Tracing: runs a function once for each input type, on shapes alone, and records what it does."""
 
 from __future__ import annotations
 
@@ -18,11 +14,16 @@ from arrows.ops.errors import FunctionError, ShapeError
 from arrows.ops.function_context import FunctionContext
 from arrows.ops.innermost import in_own_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
+from arrows.ops.random_guard import global_states, names_a_source, where_defined
 from arrows.ops.splitmix import GOLDEN
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_inside, types as T
+
+# So often a function is traced again to see a difference, for it may make little of its draws, as a coin
+# does: where a global generator has moved, and where its code only has a name of one.
+_MOVED, _NAMED = 16, 4
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -194,7 +195,7 @@ class TraceRecorder(FunctionContext):
 
 @in_own_context
 def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None = None) -> Trace:
-    """Runs a function on the shapes of one example and records what it does; twice, to see that it is pure.
+    """Runs a function on the shapes of one example and records what it does.
 
     A tensor type calls `function(x)`; a tuple type calls `function(*items)`, nested tuples as Python tuples;
     a `Sequence(E)` is one tensor-like (or a Python tuple of them, if E is a tuple) that stands for all of its
@@ -215,15 +216,17 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     """
     if float_type is not None:
         input = T.with_float(input, float_type)
+    before = global_states()
     traced = _traced(function, input, float_type)
-    # Generators tell nothing: a function may have its own, and other threads draw from those that all share.
-    if not _is_own(function) and _numbers(_traced(function, input, float_type)) != _numbers(traced):
-        raise ShapeError(
-            f"{_name(function)} gives other numbers when it is traced again: those of the first time would "
-            "be the same for every example and every batch",
-            hint="draw random numbers by ops.normal or ops.uniform, which draw anew at each visit and step; "
-            "use ar.Dropout; or make them before, outside of the function, if they are constants",
-        )
+    times = _MOVED if global_states() != before else _NAMED if names_a_source(function) else 0
+    for _ in range(times):
+        if _numbers(_traced(function, input, float_type)) != _numbers(traced):
+            raise ShapeError(
+                f"{where_defined(function)} gives other numbers when it is traced again: those of the first "
+                "time would be the same for every example and every batch",
+                hint="draw random numbers by ops.normal or ops.uniform, which draw anew at each visit and "
+                "step; use ar.Dropout; or make them before, outside of the function, if they are constants",
+            )
     return traced
 
 
@@ -249,13 +252,6 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
     finished = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
     return finished
-
-
-def _is_own(function: object) -> bool:
-    """Whether a function, or the layer that it runs, is of the library."""
-    body = getattr(getattr(function, "__self__", None), "forward", function)
-    code = getattr(body, "__code__", None)
-    return code is not None and is_inside(code.co_filename)
 
 
 def _numbers(traced: Trace) -> tuple[str, list[bytes]]:

@@ -1,10 +1,9 @@
-"""What inference costs: a function runs twice for each type, and errors cost in proportion to the block."""
+"""What inference costs: each function runs once for each type, and errors cost in proportion to the block."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -34,8 +33,8 @@ def product(*items: Any) -> Any:
 
 @draws(60, 1000)
 @given(data=st.data())
-def test_a_function_runs_twice_for_each_type(data: st.DataObject) -> None:
-    """The second time shows random numbers.  Also where there is an error, or a layer in several places."""
+def test_a_function_runs_once_for_each_type(data: st.DataObject) -> None:
+    """Also where there is an error, a layer in several places, a guess what was meant, a random number."""
     noted = Noted(data.draw(st.sampled_from([product, lambda *items: items[0] * 2.0])))
     function = ar.Function(noted)
     read = data.draw(
@@ -67,7 +66,7 @@ def test_a_function_runs_twice_for_each_type(data: st.DataObject) -> None:
             block = ar.AllOf(block, ar.Scalar() >> layer, ar.Vector(4) >> layer)
     with contextlib.suppress(ArrowTypeError):
         ar.infer(block)
-    assert max(Counter(noted.types).values(), default=0) <= 2, noted.types
+    assert len(set(noted.types)) == len(noted.types), noted.types
 
 
 def test_a_failure_is_remembered_beside_a_layer_in_two_places() -> None:
@@ -77,7 +76,7 @@ def test_a_failure_is_remembered_beside_a_layer_in_two_places() -> None:
     block = ar.AllOf(pair >> ar.Function(noted), ar.Vector(4) >> layer, ar.Vector(4) >> layer)
     with pytest.raises(ArrowTypeError, match="the other way round"):
         ar.infer(block)
-    assert noted.types == ["float32[2], float32[3, 2]", *["float32[3, 2], float32[2]"] * 2]
+    assert noted.types == ["float32[2], float32[3, 2]", "float32[3, 2], float32[2]"]
 
 
 def calls(block: Any) -> int:
