@@ -156,7 +156,7 @@ def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
             sorted(f"({', '.join(map(repr, each))})" if each else "none" for each in differing)[:3]
         )
         return Misfit(
-            f"the tuples that meet here have different keys, so {key!r} is not an item of all: {words}",
+            f"the tuples that meet here have different keys, so {key!r} is not the same item of all: {words}",
             "give them the same keys in the same order, or take the item before they meet",
         )
     if isinstance(key, int):
