@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.device import jit as loops
 from arrows.engine.planning import SCHEDULES
 from arrows.training import SGD, train
 
+numba = pytest.mark.skipif(not loops.available(), reason="numba is not installed")
 INT = ar.Scalar("int32")
 CHOICE = (ar.GetItem("table") & ar.GetItem("i") >> INT) >> ar.OneOf(
     ar.GetItem(0),
@@ -95,3 +97,31 @@ def test_columns_of_a_product_are_columns_of_a_matrix_not_of_a_vector() -> None:
     for block in (three, one):
         model = ar.compile(block, seed=1)
         assert np.allclose(model([[1.0, 2.0]])[0], model.eval([1.0, 2.0]))
+
+
+class _Products(ar.Layer[Any, Any]):
+    def parameters(self, input: Any) -> tuple[ar.ops.Parameter, ...]:
+        def normal(generator: Any, shape: Any, dtype: Any) -> Any:
+            return generator.normal(size=shape).astype(dtype)
+
+        shapes = {"first": (4, 3), "second": (4, 3), "matrix": (3, 3)}
+        return tuple(ar.ops.Parameter(name, shape, "float32", normal) for name, shape in shapes.items())
+
+    def forward(self, parameters: Any, x: Any) -> Any:
+        i, j = (ar.ops.cast(ar.ops.argmax(y), "int32") for y in (x, -x))
+        rows = {name: [ar.ops.lookup(parameters[name], n) for n in (i, j)] for name in ("first", "second")}
+        (a, b), (c, d) = rows["first"], rows["second"]
+        return (a * b + x * 0.5 + ar.ops.tanh(a * b) @ parameters["matrix"] + c * d) * 2.0
+
+
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=numba)])
+def test_rows_of_a_gradient_lie_where_nothing_else_is_computed(jit: bool) -> None:
+    block = ar.Vector(3) >> ar.LayerNorm() >> _Products() >> ar.Function(lambda x: x.sum())
+    model = ar.compile(block, jit=jit, seed=1)
+    _, gradients = model.value_and_grad([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0]])
+    second = np.asarray(model.params["_Products_1/second"])
+    wanted = np.zeros((4, 3), "float32")
+    for i, j in ((2, 0), (0, 2)):
+        wanted[i] += second[j]
+        wanted[j] += second[i]
+    np.testing.assert_allclose(gradients["_Products_1/second"].to_dense(np), wanted, rtol=1e-5)

@@ -189,6 +189,9 @@ def _scratch(
     last_read = {
         owner(var): position for position, instruction in enumerate(region) for var in instruction.reads
     }
+    for instruction in region:  # a row-sparse gradient holds its rows, and does not copy them
+        if isinstance(instruction, SumRows) and instruction.sparse:
+            last_read |= dict.fromkeys(map(owner, instruction.reads), len(region))
     slots: list[Slot] = []
     slot_of: dict[Var, int] = {}
     lives: dict[int, int] = {}  # slots in use, and the last instruction that reads them
