@@ -141,7 +141,7 @@ class Model:
         Raises:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
-            MemoryError: memory ran out; the message says for what, how much it was, and how many examples
+            MemoryError: memory ran out; the message says how much the batch takes, and how many examples
                 would fit. Nothing is lost, and `memory_limit` runs such a batch in parts.
         """
         return self._evaluate(self._call(examples, ids, step), training)
