@@ -447,6 +447,7 @@ class LazyBatch(Context):
                     self.refuse_mixture(primitive)
             else:
                 x = x.item() if isinstance(x, np.generic) else x  # NumPy's number, such as a mean of rewards
+                x = np.nan if x.__class__ is float and x != x else x  # one NaN, since others do not equal it
                 if not self.net.stays_the_same((callee, *place, number), x):
                     x = self._beside(primitive, operands, x)
             every.append(x)

@@ -51,3 +51,13 @@ def test_what_is_made_once_is_not_warned_of() -> None:
                     double(g.tensor(np.ones(n % 5 + 1)))
                     g.constant(np.zeros(2))
                     g.zeros([n % 7])
+
+
+def test_a_nan_is_one_number_at_each_call() -> None:
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x = g.tensor(1.0)
+        for _ in range(3):
+            x * float("nan")
+            count = len(net.call_sites.sites)
+    assert count == 3
