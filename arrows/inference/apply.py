@@ -68,7 +68,7 @@ def constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) 
         occurrence.trace = inference.traces.of(form, T.Tuple(()))
 
 
-_READ_IT = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+_READ_IT = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape), an index by ar.Scalar('int32')"
 _NO_TENSORS: dict[type[T.Type], tuple[str, str]] = {
     T.Input: ("a Python object", f"{_READ_IT}; a function of Python objects is ar.InputTransform(f)"),
     T.Void: ("nothing (Void)", ""),
