@@ -37,6 +37,8 @@ from arrows.engine.values import (
 from arrows.ops import IndexOutOfRange
 from arrows.typesys import InputError, cached_property, input_message
 
+_CYCLE_CHECK = 1 << 16  # calls of recursive blocks between two looks for one inside itself
+
 
 class TooManyNodes(Exception):
     """An example made more nodes or calls than ``max_nodes``."""
@@ -83,14 +85,16 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
             memory.
 
     Raises:
-        TooManyNodes: more calls than ``most``, or deeper ones than that.
+        TooManyNodes: more calls than ``most``, deeper ones than that, or the same call on the same object
+            inside itself.
     """
     stack: list[Any] = []
     push, pop = stack.append, stack.pop
     send = main.send
     value: Any = None
     levels = most_levels(most)
-    calls, check = 0, levels + 1  # the first call that could break a limit
+    # Checks are rare: the next one is at the first call that could break a limit.
+    calls, check, deepest = 0, min(_CYCLE_CHECK, levels + 1), _CYCLE_CHECK
     while True:
         try:
             callee = send(value)
@@ -107,7 +111,24 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
             if calls >= check:
                 if calls > most or len(stack) > levels:
                     raise TooManyNodes
-                check = calls + min(levels + 1 - len(stack), most + 1 - calls)
+                check = calls + min(_CYCLE_CHECK, levels + 1 - len(stack), most + 1 - calls)
+                if len(stack) >= deepest:
+                    deepest = 2 * len(stack)
+                    _refuse_cycle(stack)
+
+
+def _refuse_cycle(stack: list[Any]) -> None:
+    """Refuses a call inside the same call on the same object: functions are pure, so it would never end.
+
+    Without it, an object that contains itself is refused after seconds, when the most nodes are made.
+    """
+    seen = set()
+    for send in stack:
+        frame = send.__self__.gi_frame
+        call = (frame.f_code, id(frame.f_locals["x"]))
+        if call in seen:
+            raise TooManyNodes
+        seen.add(call)
 
 
 class Containers:
