@@ -16,7 +16,7 @@ from arrows.combinators.base.arguments import (
 from arrows.combinators.base.block import A, B, Block
 from arrows.combinators.base.printing import keywords
 from arrows.ops import IndexOutOfRange, TensorLike
-from arrows.typesys import types as T
+from arrows.typesys import types as T, wider_dtype
 
 Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
 """The arguments and results of a function of one example: a tensor, or a (nested) tuple of tensors."""
@@ -171,6 +171,13 @@ class Concat(Apply[Any, Any]):
                 return f"item {i} is a Python object, and Concat joins tensors", read
             if not isinstance(item, T.Tensor):
                 return f"item {i} is {item}, and Concat joins tensors"
+            if not -max(item.ndim, 1) <= self.axis < max(item.ndim, 1):
+                return f"item {i} is {item}, which has no axis {self.axis}"
+            first = items[0]
+            if isinstance(first, T.Tensor) and item.dtype != first.dtype:
+                cast = f"f >> ar.Function(lambda x: x.cast({wider_dtype(first.dtype, item.dtype)!r}))"
+                reason = f"item 0 has elements of {first.dtype}, item {i} of {item.dtype}"
+                return reason, f"read both alike, or convert one: {cast}"
         return None
 
     def arguments(self) -> list[str]:

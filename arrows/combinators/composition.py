@@ -110,8 +110,13 @@ class Composition(Graph[A, B]):
 class Output(Generic[B]):
     """The output of a Composition; see `Composition.output`."""
 
+    block_hint = "an output is written, and not read: read the wire that it reads"
+
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+
+    def __repr__(self) -> str:
+        return f"the output of {self._recorder.title}"
 
     @overload
     def reads(self, x: Wire[B] | Mapping[Any, Any] | tuple[Any, ...] = ..., /) -> None: ...

@@ -113,7 +113,8 @@ class Recorder:
             return self._place(value, attempt)
         if not isinstance(value, (tuple, dict)):
             constant = "put a constant on a wire with ar.Constant(value)(wire)"
-            hint = "call the block on a wire: block(wire)" if callable(value) else constant
+            called = "call the block on a wire: block(wire)" if callable(value) else constant
+            hint = getattr(value, "block_hint", called)
             expected = f"expected a wire or a tuple of wires, got {value!r}"
             raise type_refusal(attempt, expected, at=self.inside, hint=hint)
         items = value.values() if isinstance(value, dict) else value

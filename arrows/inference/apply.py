@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Apply, Block, Constant, Layer, Reduce, Reduction, without_zero
+from arrows.combinators import Apply, Block, Choice, Constant, Layer, Reduce, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import ZEROS, problem, side_of
 from arrows.inference.rules import Misfit
@@ -121,4 +121,7 @@ def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[
     assert t is not None
     if without_zero(t) is not None:
         reason = f"{ZEROS[0]}, and a Python object has no zero"
-        raise problem(f"cannot use zeros of {t}", occurrence, reason, ZEROS[1], side_of(whole))
+        hint = ZEROS[1]
+        if isinstance(whole.form, Choice):
+            hint = "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))"
+        raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(whole))

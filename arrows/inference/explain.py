@@ -152,9 +152,10 @@ def refused(
     form = occurrence.form
     reason, hint = reason_and_hint(error)
     if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
-        hint = f"go over it: ar.RNN({name_of(occurrence)})"
-        if not isinstance(getattr(form, "state", None), T.Type):
-            hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
+        hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
+        if isinstance(getattr(form, "state", None), T.Type):
+            reason = f"{name_of(occurrence)} takes one element and a state, and it gets a sequence"
+            hint = f"go over it: ar.RNN({name_of(occurrence)})"
     columns = items_of(occurrence.input)
     if not hint and isinstance(form, Apply) and len(columns) > 1 and {*map(kind_of, columns)} == {"sequence"}:
         hint = f"to go over the sequences side by side: ar.ZipWith({name_of(occurrence)})"
@@ -185,7 +186,7 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
     origin = origin_of(v)
     if origin is not None and isinstance(origin.form, Fan):
         blocks = dict.fromkeys(origin_words(part.output, occurrence) for part in origin.parts[:4])
-        fixed_by = ", ".join(filter(None, blocks))
+        fixed_by = " and by ".join(filter(None, blocks))
         return f"{reason}\nthe item types were fixed by {fixed_by}" if fixed_by else reason
     words = origin_words(v, occurrence)
     if words and v.con is INPUT and v.cause is not None and v.cause.reads:

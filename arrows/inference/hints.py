@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import (
+    AndFan,
     Apply,
     Fan,
     Function,
@@ -51,6 +52,22 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> G
     )
 
 
+def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
+    """Guesses that `f & g` should be `f >> g`, because `g` takes what `f` gives."""
+    form, edge = occurrence.form, occurrence.edge
+    if not isinstance(form, Apply) or not isinstance(t, T.Input) or edge is None or not edge.index:
+        return NOTHING
+    before = edge.owner.parts[edge.index - 1]
+    result = ground(before.output)
+    if not isinstance(edge.owner.form, AndFan) or result is None or not traces.takes(form, result):
+        return NOTHING
+    name, other = name_of(occurrence), name_of(before)
+    return (
+        f"`&` gives {name} the input itself, a Python object, not the result of {other}",
+        f"to pass the result on: {other} >> {name}",
+    )
+
+
 def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that a function takes another number of tensors than it gets."""
     form = occurrence.form
@@ -71,6 +88,11 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
         p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     names = [p.name for p in wanted if p.default is p.empty]
+    if isinstance(t, T.Tuple) and count == 1 and isinstance(t.items[0], T.Tuple):
+        hint = (
+            "to read an item of it: ar.GetItem(0); a record is ar.Record({...}), without ar.AllOf around it"
+        )
+        return "its input is a tuple with one item, which is itself a tuple", hint
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
     before, hint = "(f & g)" if isinstance(form, Function) else form.example, ""
     if count < len(names) and before:
@@ -78,7 +100,8 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     if count > len(names) and isinstance(form, Function):
         hint = f"each item of a tuple is an argument: ar.Function(lambda {', '.join('xyzuvw'[:count])}: ...)"
     function = "the function" if isinstance(form, Function) else form.kind
-    return f"{function} takes {taken}, and it gets {_number(count)}", hint
+    tensors = all(isinstance(item, T.Tensor) for item in (t.items if isinstance(t, T.Tuple) else [t]))
+    return f"{function} takes {taken}, and it gets {_number(count) if tensors else t}", hint
 
 
 def _number(count: int) -> str:
@@ -117,6 +140,7 @@ def network_result(v: Var) -> Guess:
 _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = (
     _swapped_pair,
     _network_result,
+    _fan_for_chain,
     _argument_count,
 )
 """The guesses in order; the first that is sure answers."""

@@ -230,7 +230,10 @@ def repair(left: Var, right: Var, b: Occurrence | None) -> str:
         return "take the object apart with ar.GetItem(key) or ar.Record({...}), or read it with ar.Scalar()"
     if isinstance(y, T.Input):
         if kind_of(left) == "tuple":
-            return f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
+            hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
+            if b is not None and b.form.kind == "OneOf":
+                hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
+            return hint
         chooses = b is not None and isinstance(b.form, Choice)
         start = f"{name} takes a Python object, and no result can be turned back into one; "
         return start + (SELECT if chooses else "a function of tensors is ar.Function(f)")

@@ -83,7 +83,9 @@ def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
         solver.join(Var(INPUT, cause=v.cause), element, edge)
         return Var(FINITE)
     if isinstance(v.con, T.Type):
-        raise Misfit(f"{kind} goes over the elements of a sequence, and {v.con} has none")
+        hint = "Map reads a Python list itself: leave out the block that reads it first, or leave out the Map"
+        hint = hint if kind == "Map" and isinstance(v.con, T.Tensor) else ""
+        raise Misfit(f"{kind} goes over the elements of a sequence, and {v.con} has none", hint)
     if not v.args:
         raise Misfit(f"an empty tuple has no elements, so {kind} cannot know their type")
     for part in parts_of(v):

@@ -152,7 +152,7 @@ def refuse_arguments(
     call: str = "",
     hint: str = "",
 ) -> None:
-    """Says what is wrong with the arguments of a call, if one is too many or unknown.
+    """Says what is wrong with the arguments of a call, if one is too many, unknown or missing.
 
     Args:
         function: what is called; the `__init__` of a class.
@@ -174,9 +174,12 @@ def refuse_arguments(
     by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     names = [p.name for p in by_position if p.kind is p.POSITIONAL_OR_KEYWORD] + by_keyword
     unknown = [] if inspect.Parameter.VAR_KEYWORD in kinds else [x for x in keywords if x not in names]
+    required = [p.name for p in parameters[len(args) :] if p.default is p.empty and p.name in names]
+    missing = [name for name in required if name not in keywords]
     if len(args) > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         takes = " and ".join(p.name for p in by_position) or "nothing"
         reason = f"{call} takes {takes} by position, and got {counted(len(args), 'argument')}"
+        reason += f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""
     elif unknown:
         written = {name: f"{name}=" for name in names}
         likely = did_you_mean(unknown[0], written, table)
@@ -184,6 +187,8 @@ def refuse_arguments(
             likely = did_you_mean(unknown[0], written)
         reason = f"{call} has no argument {unknown[0]!r}: it takes {', '.join(names)}"
         hint = f"did you mean {likely}?" if likely else ""
+    elif missing:
+        reason = f"{call} needs {' and '.join(missing)}: it takes {', '.join(names)}"
     else:
         return
     refusal = message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint)

@@ -225,7 +225,7 @@ def test_a_declaration_is_copied_with_its_references(copied: Callable[[Any], Any
         ar.infer(block)
     done = copied(twin)
     assert ar.infer(ar.Map(done())).output == T.Sequence(FLOAT)
-    with pytest.raises(ar.ArrowValueError, match="resolve the declaration tree again"):
+    with pytest.raises(ar.ArrowValueError, match="declaration tree, resolved> was made"):
         done.resolve_to(ar.Scalar())
 
 

@@ -83,7 +83,8 @@ def places_of(block: str, what: str, keys: Iterable[Any], hint: str) -> dict[Has
             first = places.setdefault(key, place)
         except Exception as error:  # noqa: BLE001 (its __hash__ or __eq__ may raise anything)
             cause = None if isinstance(error, TypeError) else error
-            raise wrong_argument(block, f"the {what} {unhashed(key, error)}") from cause
+            looked_up = "text, numbers and tuples of these can be looked up"
+            raise wrong_argument(block, f"the {what} {unhashed(key, error)}", hint=looked_up) from cause
         if first != place:
             alike = repr(list(places)[first])
             equal = "" if alike == repr(key) else f", for {alike} is equal to it"
