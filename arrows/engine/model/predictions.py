@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from arrows.engine.reading import blocks
 from arrows.engine.scheduling import (
     Batch,
     BatchInput,
@@ -60,7 +61,7 @@ def _of_stream(
 ) -> Iterator[Any]:
     """The rows of a stream of `examples`, which are as the user hands them in."""
     first = 0
-    for batch in _batches(stream, size):
+    for batch in blocks(stream, size):
         fitting, refused = reader.read_fitting(batch, first)
         rows = iter(_rows(run, fitting))
         for number in range(first, first + len(batch)):
@@ -78,23 +79,6 @@ def _rows(run: Run, batch: BatchInput) -> list[Any]:
     if count == 1:
         return [result]
     return [row for place in range(count) for row in _rows(run, batch.select(np.array([place])))]
-
-
-def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many examples; those before an error of the stream come before it is raised."""
-    batch: list[Any] = []
-    try:
-        for example in stream:
-            batch.append(example)
-            if len(batch) == size:
-                yield batch
-                batch = []
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
 
 
 def _stopped(rows: Iterator[Any], stop: bool, examples: object) -> Iterator[Any]:

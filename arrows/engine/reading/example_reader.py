@@ -487,11 +487,21 @@ class ExampleReader:
 def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
     """Lists of so many examples, and of the rest; of no examples there is one empty list.
 
+    Those before an error of the iterable come before it is raised.
+
     >>> list(blocks(range(7), 3)), list(blocks([], 2))
     ([[0, 1, 2], [3, 4, 5], [6]], [[]])
     """
-    rest = iter(examples)
-    block = list(islice(rest, size))
-    yield block
-    while block := list(islice(rest, size)):
+    rest, first = iter(examples), True
+    while True:
+        block: list[object] = []
+        try:
+            block.extend(islice(rest, size))  # keeps what comes before an error
+        except Exception:
+            if block:
+                yield block
+            raise
+        if not (block or first):
+            return
         yield block
+        first = False
