@@ -22,7 +22,7 @@ from arrows.engine.program import DistinctIndices, Place, Program, RowIndex, Seg
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow, RowSums
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.scheduling import Merged, OperationRows, PortRows
+from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW, Segments
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def find_distinct(program: Program, rows: OperationRows, upload: Upload) -> Dist
     if program.distinct is None:
         return None
     operand = program.distinct.operand
-    read, width = rows.ports[operand].rows, program.operands[operand].type.size
+    read, width = rows.ports[operand], program.operands[operand].type.size
     if len(rows.components) != 1 or width < _WORTH or len(read) < 2:
         return None
     order = stable_order(read, int(read.max()) + 1)
@@ -101,7 +101,7 @@ def find_distinct(program: Program, rows: OperationRows, upload: Upload) -> Dist
     row_of[order] = np.repeat(np.arange(count), lengths_of(with_stop(starts, len(read))))
     sums = RowSums(np.arange(len(read)), row_of, np.zeros(0, np.intp), 1, upload)
     ports = list(rows.ports)
-    ports[operand] = PortRows(read[order[starts]])
+    ports[operand] = read[order[starts]]
     return DistinctRows(
         rows=replace(rows, ports=tuple(ports)), count=count, row_of=upload.add(row_of), sums=sums
     )
@@ -307,7 +307,7 @@ class PlannedOperation:
             start = waiting.first
             for number, operands in zip(group.scatters, group.operands, strict=True):
                 (_, scatter), width = program.scatters[number], len(operands)
-                count = len(rows.ports[operands[0]].rows)
+                count = len(rows.ports[operands[0]])
                 shape = None if width == 1 else (count, *scatter.operand.type.shape)
                 memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
                 start += count * width

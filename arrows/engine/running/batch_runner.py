@@ -126,8 +126,8 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
     slabs += zip(plan.metrics, merged.outputs.metrics, strict=True)
     total = 2 * sum(_row_bytes(plan.slabs[slab].type) * len(column.values) for slab, column in slabs)
     if executor.device.name == "cpu":
-        ports = [port.rows for operation in merged.operations for port in operation.ports]
-        total += 2 * sum(rows.nbytes for rows in ports) + sum(values.nbytes for values in merged.raw)
+        indices = sum(rows.nbytes for operation in merged.operations for rows in operation.ports)
+        total += 2 * indices + sum(values.nbytes for values in merged.raw)
     if executor.receiving:
         for operation in planned.operations.values():
             for instruction in operation.code.program.region("deferred"):

@@ -365,7 +365,7 @@ def _reading_parts(
         gathered: operands, those that are read side by side together.
     """
     if len(rows.components) == 1:
-        count = sum(len(rows.ports[port].rows) for operands in gathered for port in operands)
+        count = sum(len(rows.ports[port]) for operands in gathered for port in operands)
         return np.zeros(count, np.intp)
     parts = []
     for operands in gathered:

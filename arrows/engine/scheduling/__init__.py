@@ -27,7 +27,6 @@ from arrows.engine.scheduling.merge import (
     DropoutSeed as DropoutSeed,
     Merged as Merged,
     OperationRows as OperationRows,
-    PortRows as PortRows,
     Timeline as Timeline,
     dropout_keys as dropout_keys,
     merge as merge,

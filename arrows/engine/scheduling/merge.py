@@ -39,8 +39,6 @@ from arrows.engine.reading import (
     Wirings,
     element_ids,
     lengths_of,
-    range_of,
-    ranges_of,
     stable_order,
     starts_of_runs,
     with_stop,
@@ -231,33 +229,13 @@ def agenda(
 
 
 @dataclass(frozen=True, slots=True)
-class PortRows:
-    """The rows that one port of an operation gathers, for all nodes of the operation.
-
-    Attributes:
-        rows: rows of the port's slab, in the order of the operation's rows (of the sequence's elements).
-    """
-
-    rows: HostArray
-
-    def views(self, bounds: HostArray) -> list[int]:
-        """For each step, its first row if its rows are a range, else -1; 0 for a step without rows."""
-        first_rows: list[int] = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
-        return first_rows
-
-    @property
-    def whole(self) -> int:
-        """The first row if all rows are one range, else -1."""
-        return range_of(self.rows)
-
-
-@dataclass(frozen=True, slots=True)
 class OperationRows:
     """One operation's part of a batch.
 
     Attributes:
         count: how many nodes.
-        ports: as `Operation.ports`.
+        ports: for each of `Operation.ports`, the rows of its slab that it gathers, in the order of the
+            operation's rows (of the sequence's elements).
         offsets: for each sequence domain, where each node's elements start (``count + 1`` entries).
         first_rows: for each output, its first row in its slab.
         bounds: where its steps start, ascending, and ``count`` at the end.
@@ -268,7 +246,7 @@ class OperationRows:
     """
 
     count: int
-    ports: tuple[PortRows, ...]
+    ports: tuple[HostArray, ...]
     offsets: dict[int, HostArray]
     first_rows: tuple[int, ...]
     bounds: HostArray
@@ -279,10 +257,10 @@ class OperationRows:
     def side_by_side(self, ports: Sequence[int]) -> HostArray:
         """The rows that several ports gather, those of each node next to one another."""
         if len(ports) == 1:
-            return self.ports[ports[0]].rows
-        rows = np.empty((len(self.ports[ports[0]].rows), len(ports)), np.intp)
+            return self.ports[ports[0]]
+        rows = np.empty((len(self.ports[ports[0]]), len(ports)), np.intp)
         for column, port in enumerate(ports):
-            rows[:, column] = self.ports[port].rows
+            rows[:, column] = self.ports[port]
         return rows.reshape(-1)
 
 
@@ -434,7 +412,7 @@ def _without_nodes(plan: Plan) -> list[OperationRows]:
 def _no_rows(operation: Operation) -> OperationRows:
     return OperationRows(
         count=0,
-        ports=(PortRows(np.zeros(0, np.intp)),) * len(operation.ports),
+        ports=(np.zeros(0, np.intp),) * len(operation.ports),
         offsets=dict.fromkeys(operation.domains, np.zeros(1, np.intp)),
         first_rows=(0,) * len(operation.outputs),
         bounds=np.zeros(1, np.intp),
@@ -450,18 +428,18 @@ def _ports(
     numbers: HostArray,
     first: HostArray,
     row_of: HostArray,
-) -> tuple[tuple[PortRows, ...], dict[int, HostArray]]:
+) -> tuple[tuple[HostArray, ...], dict[int, HostArray]]:
     """Returns the rows that each port of an operation gathers, and where its sequences' elements start."""
     if not operation.ports:
         return (), {}
     single = len(operation.ports) - sum(operation.widths)
     rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)
-    ports = list(map(PortRows, rows))
+    ports = list(rows)
     offsets: dict[int, HostArray] = {}
     first, first_count = first + single, table.first_count[numbers]
     for domain, ends, ids in element_ids(operation, table.sources, table.counts, first, first_count):
         offsets[domain] = ends
-        ports.append(PortRows(row_of[ids].astype(np.intp)))
+        ports.append(row_of[ids].astype(np.intp))
     return tuple(ports), offsets
 
 

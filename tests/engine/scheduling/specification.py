@@ -58,7 +58,7 @@ def verify(plan: Plan, merged: Merged) -> None:
             first, last = start, last_row if number in operation.early else stop
             if port.domain is not None:
                 first, last = (int(rows.offsets[port.domain][i]) for i in (first, last))
-            wanted = port_rows.rows[first:last]
+            wanted = port_rows[first:last]
             size = len(written[port.slab])
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):
                 raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
