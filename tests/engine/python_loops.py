@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.program import Program, pipeline
-from arrows.engine.program.emitters import numpy as emitter
-from arrows.engine.program.passes import fuse as fusing
+from arrows.engine.program.emitters import numbers, numpy as emitter
 
 compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
@@ -34,23 +32,17 @@ def interpreted(source: str) -> Any:
     return names["chain"]
 
 
-def fuse(program: Program) -> Program:
-    """The pass of this name, for float64."""
-    return fusing.fuse(program, dtype="float64")
-
-
 @contextmanager
 def loops_as_python() -> Iterator[list[str]]:
     """Models on the CPU run their loops as plain Python, unless `jit=False`; gives the sources."""
     sources: list[str] = []
 
-    def compiled(source: str, dtype: str) -> Any:
+    def compiled(source: str) -> Any:
         sources.append(source)
         return interpreted(source)
 
-    last = tuple(fuse if each.__name__ == "fuse" else each for each in pipeline.LAST)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "LAST", last)
+        patch.setattr(numbers, "LOOP_TYPE", "float64")
         patch.setattr(emitter, "compiled", compiled)
         patch.setattr(compiling, "use_jit", lambda jit, device: device == "cpu" and jit is not False)
         yield sources

@@ -123,9 +123,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     found: list[str] = []
     monkeypatch.setenv("ARROWS_CACHE", str(tmp_path_factory.getbasetemp() / "chains"))
 
-    def noted(source: str, dtype: str) -> Any:
+    def noted(source: str) -> Any:
         found.append(source)
-        return jit.compiled(source, dtype)
+        return jit.compiled(source)
 
     monkeypatch.setattr(emitter, "compiled", noted)
     return found

@@ -172,14 +172,9 @@ def available() -> bool:
 
 
 @cache
-def compiled(source: str, dtype: str) -> Compiled:
-    """The function that a chain's source defines.
-
-    Args:
-        source: what `arrows.engine.program.emitters.numbers.python_source` writes.
-        dtype: the element type, ``"float32"`` or ``"float64"``.
-    """
-    text = function_source(dtype) + "\n" + _DECORATOR + source
+def compiled(source: str) -> Compiled:
+    """The function that a chain's source defines, as `program.emitters.numbers.python_source` writes it."""
+    text = FUNCTIONS + _DECORATOR + source
     module = ModuleType(f"arrows_chain_{hashlib.sha256(text.encode()).hexdigest()[:32]}")
     sys.modules[module.__name__] = module  # what is kept on disk refers to the module by its name
     exec(compile(text, f"<{module.__name__}>", "exec"), vars(module))
@@ -189,27 +184,19 @@ def compiled(source: str, dtype: str) -> Compiled:
     return chain
 
 
-def function_source(dtype: str) -> str:
-    """The source of the functions that chains of an element type call, with the imports that both need.
-
-    >>> "def tanh(x)" in function_source("float32")
-    True
-    """
-    return _HEAD.format(dtype=dtype) + (_FLOAT32 if dtype == "float32" else _FLOAT64)
-
-
 # The functions that chains call: arithmetic that becomes vector instructions; libm's cost ten times as much.
 # Over all of float32 they are within 4e-7 of the true values, relative to them, and within three units in the
 # last place where the result is less than the smallest normal number. Measured on rows in the cache: `tanh`
 # 0.29 ns an element, `sigmoid` 0.46 ns.
 # Comparisons are written so that NaN passes through.
-_HEAD = """\
-import math
-
-import numpy as np
+#
+# `tanh` is an odd quotient of polynomials of degrees 9 and 8, up to where it is 1 but for 8e-8.
+# `sigmoid` is e / (1 + e), with e = exp(x): so it is as exact where it is small as where it is not. The
+# exponential is 2**k times a polynomial in the rest; adding 1.5 * 2**23 rounds to a whole number, and 2**k is
+# made of its bits, in two factors, since numbers below 2**-126 have no exponent of their own.
+FUNCTIONS = """\
 from numba import njit
-
-F = np.{dtype}
+from numpy import float32 as F, floor, int32, rint, sign, sqrt
 
 
 @njit(inline="always")
@@ -217,31 +204,6 @@ def relu(x):
     return F(0) if x < F(0) else x
 
 
-@njit(inline="always")
-def sign(x):
-    return F(1) if x > F(0) else F(-1) if x < F(0) else x
-
-
-@njit(inline="always")
-def sqrt(x):
-    return F(math.sqrt(x))
-
-
-@njit(inline="always")
-def floor(x):
-    return F(np.floor(x))
-
-
-@njit(inline="always")
-def rint(x):
-    return F(np.rint(x))
-
-"""
-# `tanh` is an odd quotient of polynomials of degrees 9 and 8, up to where it is 1 but for 8e-8.
-# `sigmoid` is e / (1 + e), with e = exp(x): so it is as exact where it is small as where it is not. The
-# exponential is 2**k times a polynomial in the rest; adding 1.5 * 2**23 rounds to a whole number, and 2**k is
-# made of its bits, in two factors, since numbers below 2**-126 have no exponent of their own.
-_FLOAT32 = """
 @njit(inline="always")
 def tanh(x):
     y = x * x
@@ -269,10 +231,10 @@ def exp(x):
     p = p * r + F(1.6666665459e-1)
     p = p * r + F(5.0000001201e-1)
     p = p * r * r + r + F(1)
-    k = np.int32(n)
-    half = k >> np.int32(1)
-    first = np.int32((half + np.int32(127)) << np.int32(23)).view(np.float32)
-    second = np.int32((k - half + np.int32(127)) << np.int32(23)).view(np.float32)
+    k = int32(n)
+    half = k >> int32(1)
+    first = int32((half + int32(127)) << int32(23)).view(F)
+    second = int32((k - half + int32(127)) << int32(23)).view(F)
     return p * first * second
 
 
@@ -280,18 +242,6 @@ def exp(x):
 def sigmoid(x):
     x = F(88) if x > F(88) else x
     e = exp(F(-104) if x < F(-104) else x)
-    return e / (F(1) + e)
-
-"""
-_FLOAT64 = """
-@njit(inline="always")
-def tanh(x):
-    return math.tanh(x)
-
-
-@njit(inline="always")
-def sigmoid(x):
-    e = math.exp(F(700) if x > F(700) else x)
     return e / (F(1) + e)
 
 """

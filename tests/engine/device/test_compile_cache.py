@@ -55,7 +55,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def start() -> str:
     """Does what a new process does: makes the function and calls it. Whether its code was there."""
-    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    chain: Any = jit.compiled.__wrapped__(SOURCE)
     out = np.empty_like(X)
     chain(X, out)
     assert out.tolist() == [-1, 2, 5, 8]
@@ -141,7 +141,7 @@ def types() -> tuple[Any, Any]:
     """The types of the arguments of `SOURCE`, and numba's context of this processor."""
     import numba
 
-    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    chain: Any = jit.compiled.__wrapped__(SOURCE)
     return (numba.typeof(X), numba.typeof(X)), chain.targetctx
 
 
@@ -149,7 +149,7 @@ def question(filled: Path, place: Path) -> Callable[..., Any]:
     """A copy of the folder, and what asks it for the code as numba does."""
     shutil.copytree(filled, place)
     signature, target = types()
-    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    chain: Any = jit.compiled.__wrapped__(SOURCE)
     own = chain._cache
     return lambda cache=own: cache.load_overload(signature, target)
 

@@ -490,11 +490,15 @@ class NumberWriter:
         scope.close(block)
 
 
-def can_write(equation: Equation, dtype: str) -> bool:
-    """Whether an equation can be part of a loop nest over rows of one element type."""
+LOOP_TYPE = "float32"
+"""The element type of loops for numba."""
+
+
+def can_write(equation: Equation) -> bool:
+    """Whether an equation can be part of a loop nest over rows."""
     name, result = equation.primitive.name, equation.result
     types = [var.type for var in (result, *equation.operands)]
-    if result.rows != ROW or any(t.dtype != dtype or len(t.shape) > 1 or t.size == 0 for t in types):
+    if result.rows != ROW or any(t.dtype != LOOP_TYPE or len(t.shape) > 1 or t.size == 0 for t in types):
         return False
     if name == "index":
         key: Any = dict(equation.attributes)["key"]

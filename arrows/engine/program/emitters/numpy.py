@@ -296,7 +296,7 @@ class Calls:
 
     def loops(self, loops: RowMap, arguments: Sequence[str]) -> str:
         """A call of a `RowMap` compiled into one loop, with code for what it reads and writes."""
-        function = compiled(python_source(loops), loops.results[0].type.dtype)
+        function = compiled(python_source(loops))
         return f"{self.add(function, 'loops')}({', '.join(arguments)})"
 
 

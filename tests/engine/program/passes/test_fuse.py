@@ -21,8 +21,8 @@ step
 """
 
 
-def fused(body: str, dtype: str = "float32") -> str:
-    return renumbered(fuse(written(HEAD + body), dtype=dtype)).removeprefix(HEAD)
+def fused(body: str) -> str:
+    return renumbered(fuse(written(HEAD + body))).removeprefix(HEAD)
 
 
 def test_a_run_of_neighbours() -> None:
