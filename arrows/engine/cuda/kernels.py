@@ -7,11 +7,11 @@ one launch of a thread for each number; where it reduces rows, of the lanes of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from arrows.engine.cuda.reductions import WARP, is_reduction, over_lanes, write_reduction
-from arrows.engine.cuda.segments import write_shift, write_softmax
+from arrows.engine.cuda.segments import write_softmax
 from arrows.engine.cuda.writer import OF_SEQUENCES, KernelWriter
 from arrows.engine.device import kernel_source
 from arrows.engine.program import (
@@ -40,7 +40,10 @@ from arrows.ops import INVARIANT, ROW, Equation, Var
 
 
 def in_c(equation: Equation) -> bool:
-    """Whether a kernel can compute an equation with rows."""
+    """Whether a kernel can compute an equation with rows, together with others.
+
+    A shift reads other rows: what it reads would be computed anew for each row that reads it.
+    """
     name = equation.primitive.name
     written = is_in_c(equation.primitive) or name in INDEXING | OF_SEQUENCES or is_reduction(equation)
     if equation.primitive.collapses:
@@ -62,9 +65,7 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
             return None  # there is nothing to do
         match instruction:
             case Equation(primitive) as equation if primitive.name == "segment_softmax":
-                return _item_kernel(program, equation, write_softmax, ROW)
-            case Equation(primitive) as equation if primitive.name == "segment_shift":
-                return _item_kernel(program, equation, write_shift)
+                return _softmax_kernel(program, equation)
             case RowMap(equations, results):
                 return _map_kernel(program, equations, results)
             case Equation(result=result) as equation:
@@ -87,7 +88,8 @@ def _map_kernel(program: Program, equations: Sequence[Equation], results: Sequen
 
     Results whose pieces have one length share a loop.
     """
-    if not all(map(in_c, equations)) or len({var.rows for var in results}) != 1:
+    alone = len(equations) == 1 and equations[0].primitive.name == "segment_shift"
+    if not (alone or all(map(in_c, equations))) or len({var.rows for var in results}) != 1:
         raise NotInC
     reductions = [each for each in equations if is_reduction(each)]
     writer = KernelWriter(program, [each for each in equations if not is_reduction(each)])
@@ -117,21 +119,15 @@ def _write_pieces(
     places = [(var, at.moved(start)) for var, start in starts]
     names = [writer.value(scope, var, "r", moved) for var, moved in places]
     for (var, moved), name in zip(places, names, strict=True):
-        _write(writer, scope, var, "r", moved, name)
+        _write(writer, var, scope, "r", moved, name)
 
 
-def _item_kernel(
-    program: Program, equation: Equation, write_item: Callable[..., None], level: int | None = None
-) -> CKernel:
-    """A thread for each number of a row, of the result's rows, or of those of another level."""
+def _softmax_kernel(program: Program, equation: Equation) -> CKernel:
+    """A thread for each number of a row whose sequence's elements are written."""
     writer = KernelWriter(program)
-    rows = writer.word(Argument("count", equation.result.rows if level is None else level), "const long long")
+    rows = writer.word(Argument("count", ROW), "const long long")
     scope = CodeBlock(writer.fresh)
-
-    def write(block: CodeBlock, at: RowPlace, value: str, row: str = "r") -> None:
-        _write(writer, block, equation.result, row, at, value)
-
-    write_item(writer, scope, equation, "j", write)
+    write_softmax(writer, scope, equation, "j", partial(_write, writer, equation.result))
     return _kernel(writer, rows, [(equation.result.type.size, scope)])
 
 
@@ -151,7 +147,7 @@ def _copy_kernel(
         case _:
             value = writer.value(scope, var, "r", at)
     if target == Argument("rows", var):
-        _write(writer, scope, var, "r", at, value)
+        _write(writer, var, scope, "r", at, value)
         return _kernel(writer, rows, [(size, scope)])
     address = writer.word(target, f"{c_type(var)}*")
     if isinstance(instruction, Pull):  # it is read there as well
@@ -160,7 +156,7 @@ def _copy_kernel(
     return _kernel(writer, rows, [(size, scope)])
 
 
-def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPlace, value: str) -> None:
+def _write(writer: KernelWriter, var: Var, scope: CodeBlock, row: str, at: RowPlace, value: str) -> None:
     """Writes a number to the memory of a value."""
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")

@@ -34,6 +34,8 @@ def is_reduction(equation: Equation) -> bool:
     known = primitive.name in REDUCTIONS or (primitive.reduces is not None and not primitive.collapses)
     if not known or not x.type.size or not result.type.floating:
         return False
+    if primitive.name == "norm" and x.type.dtype != "float32":  # squares of float32 all fit into float64
+        return False
     if primitive.name == "matmul":  # the product of two vectors
         return all(var.type.ndim == 1 and var.rows == result.rows for var in equation.operands)
     return _Items(equation).count <= _MOST_ITEMS
@@ -169,7 +171,7 @@ def _reduced(lanes: _Lanes, equation: Equation) -> list[str]:
 
 
 def _dot(lanes: _Lanes, equation: Equation) -> list[str]:
-    b = equation.operands[1]
+    b = equation.operands[-1]  # of a norm, `x` itself
 
     def product(block: CodeBlock, at: RowPlace) -> str:
         return f"(double){lanes.value(block, at)} * {lanes.writer.value(block, b, 'r', at)}"
@@ -185,22 +187,8 @@ def _softmax(lanes: _Lanes, equation: Equation) -> list[str]:
 def _norm(lanes: _Lanes, equation: Equation) -> list[str]:
     attributes: dict[str, Any] = dict(equation.attributes)
     count, epsilon = attributes.get("count", 1), attributes.get("epsilon", 0)
-    unit = "1"
-    if lanes.x.type.dtype != "float32":  # whose squares all fit into float64
-        # In units of the largest number no square is too large or too small.
-        top = lanes.found(
-            "double",
-            "0",
-            EXTREMES["max"][1],
-            lambda block, at: f"fabs({lanes.value(block, at)})",
-        )
-        unit = lanes.scope.name("const double", f"{top} > 0 && {top} < INFINITY ? {top} : 1")
-
-    def square(block: CodeBlock, at: RowPlace) -> str:
-        part = block.name("const double", f"(double){lanes.value(block, at)} / {unit}")
-        return f"{part} * {part}"
-
-    length = f"{unit} * sqrt({lanes.total(square)} / {count})"
+    (squares,) = _dot(lanes, equation)
+    length = f"sqrt({squares} / {count})"
     if epsilon:
         length = f"hypot({length}, {number(float(epsilon) ** 0.5, 'float64')})"
     return [length]

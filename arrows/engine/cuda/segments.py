@@ -68,27 +68,25 @@ def _inside(
     return value
 
 
-def write_shift(
-    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Callable[..., None]
-) -> None:
-    """Writes the code of a number of element ``r`` of a `segment_shift`.
-
-    Args:
-        writer: of the kernel.
-        scope: where the code goes.
-        equation: a `segment_shift`.
-        at: the number's place.
-        write: ``write(scope, place, value, row)`` writes a number of the result, of row ``r`` or another.
-    """
-    (x,), place = equation.operands, column(at, equation.result.type.size)
-    source = scope.name("const long long", f"r - ({dict(equation.attributes)['by']}LL)")
-    write(scope, place, _inside(writer, scope, x, source, writer.row_of(scope, "r", x.rows), place, "0"))
+def shifted(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
+    """A number of a `segment_shift`: that of an element so many places before, or 0; as `collapsed`."""
+    (x,), by = equation.operands, dict(equation.attributes)["by"]
+    source = scope.name("const long long", f"{row} - ({by}LL)")
+    return _inside(writer, scope, x, source, writer.row_of(scope, row, x.rows), at, "0")
 
 
 def write_softmax(
     writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Callable[..., None]
 ) -> None:
-    """Writes a column of the `segment_softmax` of sequence ``r``; arguments as of `write_shift`."""
+    """Writes the code of a column of the `segment_softmax` of sequence ``r``.
+
+    Args:
+        writer: of the kernel.
+        scope: where the code goes.
+        equation: a `segment_softmax`.
+        at: the number's place.
+        write: ``write(scope, row, place, value)`` writes a number of the result, of a row.
+    """
     (x,), type = equation.operands, c_type(equation.result)
     if x.rows < 0:
         raise NotInC("the sequence is the same for all rows")
@@ -98,7 +96,7 @@ def write_softmax(
     total = scope.name("double", "0")
     _over(writer, scope, x, "r", place, f"{total} += {exp}({{x}} - {top});")
     block, e = elements_of(writer, scope, x.rows, "r")
-    write(block, place, f"{exp}({writer.value(block, x, e, place)} - {top}) / ({type}){total}", e)
+    write(block, e, place, f"{exp}({writer.value(block, x, e, place)} - {top}) / ({type}){total}")
     scope.close(block)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arrows.engine.cuda.segments import collapsed
+from arrows.engine.cuda.segments import collapsed, shifted
 from arrows.engine.program import (
     TYPES,
     Argument,
@@ -127,6 +127,8 @@ class KernelWriter(NumberWriter):
             return collapsed(self, scope, equation, row, at)
         if name == "segment_broadcast":
             return self.value(scope, x, self.row_of(scope, row, equation.result.rows), at)
+        if name == "segment_shift":
+            return shifted(self, scope, equation, row, at)
         if name == "segment_position":
             offsets = self.word(Argument("segment offsets", x.rows), "const int*")
             return f"{row} - {offsets}[{self.row_of(scope, row, x.rows)}]"

@@ -60,12 +60,11 @@ MOST_VALUES = 120
 """So many values a kernel reads and makes at most: each takes up to 4 words of 8 bytes."""
 
 
-def fuse(program: Program, *, dtype: str = "float32") -> Program:
+def fuse(program: Program) -> Program:
     """Fuses equations; see the head of this file.
 
     Args:
         program: any.
-        dtype: the element type that loops are of; kernels are of any.
     """
     kernels = program.kernels
     readers = Counter(var for _, instruction in program for var in set(instruction.reads))
@@ -76,7 +75,7 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
     def joins(instruction: Instruction) -> bool:
         if not isinstance(instruction, Equation):
             return False
-        return kernels.compute(instruction) if kernels else can_write(instruction, dtype)
+        return kernels.compute(instruction) if kernels else can_write(instruction)
 
     regions = {}
     for name in program.regions:
