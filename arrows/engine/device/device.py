@@ -26,12 +26,7 @@ import numpy.typing as npt
 from arrows.arrays import Array, ArrayModule, HostArray
 from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.sums import sum_rows
 from arrows.typesys import message
-
-# `NumpyDevice.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
-# them; each longer segment has enough rows for a sum of its own.
-_SHORT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,23 +253,9 @@ class NumpyDevice(Device):
         starts: Array,
         longest: int | None = None,
     ) -> None:
-        # np.add.reduceat over rows costs 1.7 us a row of 300 (measured), ten times a plain pass. So the
-        # segments are sorted by falling length, and for each r the r-th members of all short segments are
-        # added at once. A long segment has enough rows for a sum of its own.
-        length = len(order)
-        if length == 0:
-            return
-        lengths = np.diff(starts, append=length)
-        by_length = np.argsort(-lengths, kind="stable")
-        lengths, rows, starts = lengths[by_length], rows[by_length], starts[by_length]
-        long = int(np.searchsorted(-lengths, -_SHORT))  # the first `long` segments are longer than _SHORT
-        sums = values.take(order[starts], 0)
-        for s in range(long):
-            sums[s] = sum_rows(values.take(order[starts[s] : starts[s] + lengths[s]], 0, None, "clip"))
-        for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
-            end = int(np.searchsorted(-lengths, -r))  # segments of more than r members
-            sums[long:end] += values.take(order[starts[long:end] + r], 0, None, "clip")
-        self.scatter_add_unique(target, rows, sums)
+        # The base class makes bounds for a device, and finds the sequence of each row.
+        bounds = Segments(np.append(starts, len(order)), order, len(starts), len(order), longest or 0)
+        self.scatter_add_unique(target, rows, reduce_segments(np, "add", values, bounds, 0, order=order))
 
 
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
