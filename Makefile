@@ -78,7 +78,7 @@ coverage: $(VENV)/.installed-coverage
 
 nightly: $(VENV)/.installed-test
 	$(PY) -m pytest -n 2 -m nightly
-	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' --timeout 3600 $(RANDOM)
+	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' $(RANDOM)
 
 docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet docs build/docs

@@ -1,4 +1,4 @@
-"""What all tests share: the hypothesis profiles and the rule for tests that need a CUDA device."""
+"""What all tests share: hypothesis profiles, time limits, and the rule for tests that need a CUDA device."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ os.environ.setdefault("ARROWS_JIT", "0")
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine
+
+from tests.profile import NIGHTLY
 
 # A failure of a random program is made smaller by running many more: half a minute of that is enough.
 engine.MAX_SHRINKING_SECONDS = 30
@@ -58,7 +60,11 @@ def cuda_is_there() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips tests marked `gpu` where no CUDA device is present."""
+    """Gives tests for the night an hour, and skips those marked `gpu` where no CUDA device is present."""
+    for item in items:
+        # Some take a minute of a processor, which is ten minutes where ten others compute.
+        if NIGHTLY or item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.timeout(3600))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not cuda_is_there():
         for item in marked:

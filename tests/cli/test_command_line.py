@@ -173,7 +173,6 @@ def test_processes_whose_reader_goes_or_is_not_there(line, status, words, tmp_pa
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert (tmp_path / "status").read_text() == f"{status}\n", done.stderr

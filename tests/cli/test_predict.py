@@ -198,4 +198,4 @@ def test_a_pipe_gets_each_batch_at_once(folder):
             process.stdin.flush()
             assert [len(json.loads(process.stdout.readline())) for _ in range(2)] == [2, 2]
         process.stdin.close()
-        assert process.stdout.read() == "" and process.wait(20) == 0
+        assert process.stdout.read() == "" and process.wait() == 0

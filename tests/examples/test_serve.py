@@ -130,7 +130,7 @@ class Stuck:
         self.go = threading.Event()
 
     def predict(self, examples: list[Any], **_: Any) -> list[Any]:
-        assert self.go.wait(30)
+        assert self.go.wait(200)
         if "fail" in examples:
             raise RuntimeError("a secret of the model")
         return [float("nan") if x == "nan" else x for x in examples]
@@ -198,10 +198,11 @@ def test_a_process_answers_what_it_has_taken_and_leaves_with_0(tmp_path):
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
         body = {"examples": [{"word": "good"}]}
-        assert len(httpx.post(f"{url}/predict", json=body).json()["results"][0]) == 5
-        assert httpx.get(f"{url}/health").json() == {"status": "ok", "waiting": 0, "served": 1, "batches": 1}
+        with httpx.Client(base_url=url, timeout=200) as client:
+            assert len(client.post("/predict", json=body).json()["results"][0]) == 5
+            assert client.get("/health").json() == {"status": "ok", "waiting": 0, "served": 1, "batches": 1}
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate()
     assert process.returncode in (0, -signal.SIGTERM) and "Traceback" not in err, err
 
 

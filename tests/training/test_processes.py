@@ -29,7 +29,7 @@ def start(folder: Path, optimizer: str, every: int, *resume: str) -> subprocess.
 
 
 def finish(process: subprocess.Popen[str], status: int = 0) -> str:
-    shown, errors = process.communicate(timeout=600)
+    shown, errors = process.communicate()
     assert process.returncode == status, errors
     return shown
 

@@ -33,9 +33,9 @@ class Comm:
     def _exchange(self, call: str, value: Any) -> list[Any]:
         self.calls.append(call)
         self._job.slots[self.rank] = call, copy.deepcopy(value)
-        self._job.barrier.wait(30)
+        self._job.barrier.wait(200)
         slots = list(self._job.slots)
-        self._job.barrier.wait(30)
+        self._job.barrier.wait(200)
         assert {name for name, _ in slots} == {call}, slots  # MPI would wait for ever, or mix them up
         return [copy.deepcopy(value) for _, value in slots]
 

@@ -161,7 +161,7 @@ def run(folder: Path, imported: str, executor: str, command: list[str]) -> None:
     script.write_text(SCRIPT.format(root=str(ROOT), folder=str(folder), imported=imported, executor=executor))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False
+        [*command, str(script)], capture_output=True, text=True, env=environment, check=False
     )
     assert done.stdout.endswith("done\n"), done.stderr
 

@@ -137,7 +137,7 @@ def test_processes_end_with_the_one_that_waits(by: signal.Signals) -> None:
         assert run.stdout is not None
         workers = [int(run.stdout.readline()) for _ in range(2)]
         run.send_signal(by)
-        assert run.wait(timeout=600) == (0 if by == signal.SIGINT else -signal.SIGKILL)
+        assert run.wait() == (0 if by == signal.SIGINT else -signal.SIGKILL)
         assert run.stdout.read() == ("interrupted\n" if by == signal.SIGINT else "")
     for _ in range(1000):
         if not any(_runs(process) for process in workers):
