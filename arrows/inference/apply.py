@@ -11,7 +11,7 @@ from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import ZEROS, problem, side_of
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
-from arrows.typesys import ALIKE, LAYER, Rule, items_of, types as T
+from arrows.typesys import ALIKE, LAYER, Rule, Var, items_of, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -39,11 +39,9 @@ def _default(inference: Inference, layer: Occurrence, type: T.Type) -> Rule:
 
 def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
-    while (part := inference.solver.open_part(occurrence.input)) is not None:
+    while isinstance(t := inference.solver.settled(occurrence.input), Var):
         alike = partial(_items_alike, inference, occurrence)
-        yield (part, alike, ALIKE) if isinstance(form, Reduction) else part
-    t = inference.solver.ground(occurrence.input)
-    assert t is not None
+        yield (t, alike, ALIKE) if isinstance(form, Reduction) else t
     trouble = form.check(t) or no_tensor(t)
     if trouble is not None:
         raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
@@ -54,7 +52,7 @@ def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any])
 def _items_alike(inference: Inference, occurrence: Occurrence) -> bool:
     """A reduction of a tuple wants items of one type, so an item that is known says what the others are."""
     items = items_of(occurrence.input)
-    known = [item for item in items if inference.solver.open_part(item) is None]
+    known = [item for item in items if inference.solver.ground(item) is not None]
     unknown = [item for item in items if item.con is None]
     for item in unknown if known else []:
         inference.solver.unify(item, known[0])

@@ -98,7 +98,7 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any,
             f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
         )
     if not isinstance(form.key, slice):
-        place = form.place(_keyed(v))
+        place = form.place(count, labels_of(v))
         if place is None:
             raise _no_item(form, v)
         inference.gives(occurrence, v.args[place])
@@ -138,13 +138,8 @@ def check_keys(inference: Inference) -> None:
         form, v = occurrence.form, find(occurrence.input)
         if not isinstance(form, Item) or isinstance(form.key, slice) or not differing_labels(v):
             continue
-        if form.place(_keyed(v)) is None:
+        if form.place(len(v.args), labels_of(v)) is None:
             raise refused(occurrence, _no_item(form, v))
-
-
-def _keyed(v: Var) -> T.Tuple:
-    """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.Tuple((T.Void(),) * len(v.args), labels_of(v))
 
 
 def _no_item(form: Item[Any, Any], v: Var) -> Misfit:

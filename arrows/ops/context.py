@@ -12,7 +12,15 @@ from arrows.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Attributes, Primitive
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_float, types as T, unwritable
+from arrows.typesys import (
+    ArrowTypeError,
+    ArrowValueError,
+    SourceLine,
+    cached_property,
+    is_float,
+    types as T,
+    unwritable,
+)
 
 if TYPE_CHECKING:
     from arrows.ops.tensorlike import Operand, TensorLike
@@ -58,7 +66,7 @@ class Parameter:
         """Whether it is trained: a float, and not frozen."""
         return self.trainable and self.dtype.startswith("float")
 
-    @property
+    @cached_property
     def type(self) -> T.Tensor:
         """Shape and element type as a type."""
         return T.Tensor(self.shape, self.dtype)

@@ -109,12 +109,15 @@ class TraceRecorder(FunctionContext):
         Raises:
             ShapeError: the layer described it otherwise before, for an input of another type.
         """
-        spec = replace(spec, dtype=self.float_or(spec.dtype))
+        if self.float_type is not None:
+            spec = replace(spec, dtype=self.float_or(spec.dtype))
         key = id(owner), spec.name
         if key not in self._parameter_uses:
-            self._parameter_uses[key] = self._new(spec.type, INVARIANT), spec, SourceLine.here()
+            tracer = self._new(spec.type, INVARIANT)
+            self._parameter_uses[key] = tracer, spec, SourceLine.here()
             # This keeps the owner alive, so its id is unique.
-            self.parameters.append((owner, spec, self._parameter_uses[key][0].var))
+            self.parameters.append((owner, spec, tracer.var))
+            return tracer
         tracer, first, line = self._parameter_uses[key]
         if differs := first.difference(spec):
             raise ShapeError(

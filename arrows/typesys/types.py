@@ -113,16 +113,18 @@ class Type:
 
     Attributes:
         width: the number of leaves (parts that have no parts), each counted wherever it occurs.
+        has_input: whether it is `Input`, or some part of it is.
 
     Example:
         >>> Tensor((3,)) == Tensor([3], "float32"), Tensor((3,)) == Input()
         (True, False)
     """
 
-    __slots__ = ("_hash", "width")
+    __slots__ = ("_hash", "has_input", "width")
 
     _hash: int
     width: int
+    has_input: bool
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -142,11 +144,13 @@ class Type:
         return [type(self).__name__]
 
     def _seal(self, **fields: object) -> None:
+        put = object.__setattr__
         for name, value in fields.items():
-            object.__setattr__(self, name, value)
+            put(self, name, value)
         children = self.children
-        object.__setattr__(self, "_hash", hash((type(self).__name__, self._own(), children)))
-        object.__setattr__(self, "width", max(1, sum([part.width for part in children])))
+        put(self, "_hash", hash((type(self).__name__, self._own(), children)))
+        put(self, "width", sum([part.width for part in children]) or 1)
+        put(self, "has_input", isinstance(self, Input) or True in [part.has_input for part in children])
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
@@ -304,22 +308,6 @@ class Tuple(Type):
     def __iter__(self) -> Iterator[Type]:
         return iter(self.items)
 
-    def place(self, key: Hashable) -> int | None:
-        """The position of the item that `key` names: a label if the tuple has that label, else a position.
-
-        None if there is no such item.
-
-        Example:
-            >>> pair = Tuple((Input(), Void()), ("a", "b"))
-            >>> pair.place("b"), pair.place(-1), pair.place("c") is None
-            (1, 1, True)
-        """
-        if self.labels is not None and isinstance(key, Hashable) and key in self.labels:
-            return self.labels.index(key)
-        if isinstance(key, int) and -len(self.items) <= key < len(self.items):
-            return key % len(self.items)
-        return None
-
     def _own(self) -> Hashable:
         return len(self.items)
 
@@ -328,6 +316,19 @@ class Tuple(Type):
 
     def _pieces(self) -> list[Any]:
         return tuple_pieces(self.items, self.labels)
+
+
+def place_of(key: Hashable, count: int, labels: Labels | None) -> int | None:
+    """The position of the item of a tuple that `key` names: a label, if the tuple has it, else a position.
+
+    None if there is no such item.
+
+    >>> place_of("b", 2, ("a", "b")), place_of(-1, 2, ("a", "b")), place_of("c", 2, None) is None
+    (1, 1, True)
+    """
+    if labels is not None and isinstance(key, Hashable) and key in labels:
+        return labels.index(key)
+    return key % count if isinstance(key, int) and -count <= key < count else None
 
 
 def moved_label(labels: Labels) -> Hashable | None:
@@ -413,13 +414,13 @@ def _equal(a: Type, b: Type) -> bool:
     met: set[tuple[int, int]] = set()
     while todo:
         a, b = todo.pop()
-        pair = id(a), id(b)
-        if a is b or pair in met:
+        if a is b:
             continue
-        met.add(pair)
         if a._hash != b._hash or type(a) is not type(b) or a._own() != b._own():
             return False
-        todo.extend(zip(a.children, b.children, strict=True))
+        if (children := a.children) and (pair := (id(a), id(b))) not in met:
+            met.add(pair)
+            todo.extend(zip(children, b.children, strict=True))
     return True
 
 

@@ -207,7 +207,7 @@ def settled(v: Var, typed: list[Var]) -> T.Type | Var:
     whole = find(v)
     if isinstance(whole.con, T.Type):
         return whole.con
-    todo = [whole]
+    todo = [] if whole.type is not None else [whole]
     while todo:
         x = todo[-1]
         if x.con is None:
@@ -547,12 +547,11 @@ class Solver:
 
     # Types
 
+    def settled(self, v: Var) -> T.Type | Var:
+        """The type of `v`, or its first open part."""
+        return settled(v, self.typed)
+
     def ground(self, v: Var) -> T.Type | None:
         """The type of `v`, or None while some part of it is open."""
         t = settled(v, self.typed)
         return t if isinstance(t, T.Type) else None
-
-    def open_part(self, v: Var) -> Var | None:
-        """The first open part of the type of `v`; None if it is ground."""
-        t = settled(v, self.typed)
-        return t if isinstance(t, Var) else None

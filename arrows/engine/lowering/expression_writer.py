@@ -110,7 +110,6 @@ class ExpressionWriter:
         self._emitters = emitters
         self._written: dict[int, Symbol] = {}  # by occurrence, where it stands at several places
         self._name_count = 0
-        self._holds_input: dict[T.Type, bool] = {}
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:
         """Writes the code of ``typed`` on the value ``symbol``; returns the result's symbol.
@@ -241,22 +240,9 @@ class ExpressionWriter:
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
         """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
-        if not self._wants_input(wanted):
+        if isinstance(symbol, ObjectSymbol) or not wanted.has_input:
             return symbol
         return viewed(symbol, wanted, lambda part: self.assign_object(self.pack(part)))
-
-    def _wants_input(self, type: T.Type) -> bool:
-        """Whether there is an ``Input`` in a type; remembered, types of deep expressions hold one another."""
-        pending = [type]
-        while pending:
-            part = pending[-1]
-            unknown = [child for child in part.children if child not in self._holds_input]
-            if unknown:
-                pending.extend(unknown)
-            else:
-                inside = any(self._holds_input[child] for child in part.children)
-                self._holds_input[pending.pop()] = inside or isinstance(part, T.Input)
-        return self._holds_input[type]
 
     def merged(self, branches: Sequence[Symbol]) -> Symbol:
         """Returns the symbol, with fresh names, of whichever of ``branches`` is taken."""
