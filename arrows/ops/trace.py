@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arrows.arrays import HostArray
 from arrows.ops.context import Parameter
@@ -20,8 +20,8 @@ class Var:
     """
 
     id: int
-    type: T.Tensor
-    rows: int
+    type: T.Tensor = field(hash=False)  # the number tells apart the values of a trace
+    rows: int = field(hash=False)
 
     def __str__(self) -> str:
         level = {INVARIANT: "invariant", ROW: "row"}.get(self.rows, f"rows of sequence {self.rows}")

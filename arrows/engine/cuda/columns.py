@@ -91,13 +91,11 @@ class RegionColumns:
                 return self._rows(var)
             case Argument("slab" | "index" as kind, int(number)):
                 gather, instruction = arrays.gathers[number], program.gathers[number][1]
-                if kind == "slab" and gather.first is None:
-                    return self._at("gathered", number, instruction.result)
+                if gather.index is None:  # all rows lie together
+                    rows = self._at("gathered", number, instruction.result)
+                    return rows if kind == "slab" else WordColumn(0)
                 if kind == "slab":
                     return WordColumn(address(arrays.memory["slab", number]))
-                if gather.first is None:
-                    return WordColumn(0)
-                assert gather.index is not None
                 width = len(instruction.operands)
                 return self._starts(address(gather.index), 4 * width, instruction.result.rows)
             case Argument("result" | "gradient" as kind, int(number)):

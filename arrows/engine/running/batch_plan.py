@@ -136,14 +136,16 @@ def plan_gather(
     indices = sort_indices(batch, slab_number, read) if number in code.indexed else None
     memory["slab", number] = slab = batch.slabs[slab_number]
     width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
-    whole = range_of(read)
-    if whole >= 0:
-        shape = None if width == 1 else (count, *type.shape)
-        memory["gathered", number] = BufferRows(slab, whole, whole + count * width, shape)
+    whole, longest, held = range_of(read), count, gather.result in program.memory
+    if whole >= 0 and (held or program.kernels):
+        wide = None if width == 1 else (count, *type.shape)
+        memory["gathered", number] = BufferRows(slab, whole, whole + count * width, wide)
+    if whole >= 0 and held:
         return RowIndex(None, None, indices)
-    if program.kernels or len(bounds) == 2:
-        # A kernel reads by index, whatever the rows of a step are.
-        first, longest = [-1] * (len(bounds) - 1), count
+    if len(bounds) == 2:
+        first = [whole]
+    elif program.kernels and whole < 0:  # a kernel reads by index, whatever the rows of a step are
+        first = [whole] * (len(bounds) - 1)
     else:
         cuts = bounds * width
         first = ranges_of(read, cuts[:-1], cuts[1:]).tolist()
@@ -155,7 +157,8 @@ def plan_gather(
         )
     elif index is not None and not program.kernels:
         # Nobody reads the rows after the step, so operations share these.
-        memory["gathered", number] = Buffer(("gather", number), (longest, *type.shape), type.dtype)
+        shape = longest * width, *slab.shape[1:]
+        memory["gathered", number] = Buffer(("gather", number), shape, type.dtype)
     return RowIndex(first, index, indices)
 
 

@@ -138,36 +138,38 @@ def on_arrays(rule: Rule, xp: ArrayModule) -> tuple[ArrayStep, int]:
     gives, and scratch memory. It changes the targets in place, and allocates nothing but truth values: a
     result goes to a target whose old value nothing reads any more, else to scratch memory.
     """
-    constants = {var: rule.scalar(xp, number) for var, number in rule.constants.items()}
+    constants = [rule.scalar(xp, number) for number in rule.constants.values()]
     last = {var: n for n, equation in enumerate(rule.equations) for var in equation.operands}
     last |= dict.fromkeys(rule.results, len(rule.equations))
     owners = dict(enumerate(rule.targets))  # what lies in the memory of each target, and in scratch memory
-    program: list[tuple[Callable[..., Any], tuple[Var, ...], int | None, Var]] = []
+    truths = [each.result for each in rule.equations if each.result.type != rule.gradient.type]
+    known = [rule.gradient, rule.scale, *rule.numbers, *rule.constants, *truths]
+    places = {var: n for n, var in enumerate((*known, *rule.targets))}
+    program: list[tuple[Callable[..., Any], list[int], int]] = []
     for n, equation in enumerate(rule.equations):
-        result, place = equation.result, None
-        if result.type == rule.gradient.type:  # a comparison gives truth values
+        result, operands = equation.result, [places[var] for var in equation.operands]
+        if result not in places:
             own = (k for k, new in enumerate(rule.results) if new == result)
             over = (k for k, var in enumerate(rule.targets) if var in equation.operands)
-            places = chain(own, over, count(len(rule.targets)))
-            place = next(k for k in places if k not in owners or last.get(owners[k], -1) <= n)
+            free = chain(own, over, count(len(rule.targets)))
+            place = next(k for k in free if k not in owners or last.get(owners[k], -1) <= n)
             owners[place] = result
-        program.append((_kernel(equation, xp), equation.operands, place, result))
+            places[result] = len(known) + place
+        program.append((_kernel(equation, xp), operands, places[result]))
+    moves = [(len(known) + k, places[var]) for k, var in enumerate(rule.results)]
+    moves = [(old, new) for old, new in moves if new != old]
 
     def step(
         gradient: Array, scale: Array | None, targets: list[Array], numbers: list[Any], scratch: list[Array]
     ) -> None:
-        memory = [*targets, *scratch]
-        values: dict[Var, Any] = {**constants, rule.gradient: gradient, rule.scale: scale}
-        values |= zip((*rule.targets, *rule.numbers), (*targets, *numbers), strict=True)
-        for kernel, operands, place, result in program:
-            out = {} if place is None else {"out": memory[place]}
-            values[result] = kernel(*[values[var] for var in operands], **out)
-        moves = [(old, values[var]) for old, var in zip(targets, rule.results, strict=True)]
-        moves = [(old, new) for old, new in moves if new is not old]
+        values = [gradient, scale, *numbers, *constants, *[None] * len(truths), *targets, *scratch]
+        for kernel, operands, place in program:
+            values[place] = kernel(*[values[n] for n in operands], out=values[place])
+        new: list[Any] = [values[n] for _, n in moves]
         if len(moves) > 1:  # of two that change places each is read before
-            moves = [(old, new.copy()) for old, new in moves]
-        for old, new in moves:
-            old[...] = new
+            new = [value.copy() for value in new]
+        for (old, _), value in zip(moves, new, strict=True):
+            values[old][...] = value
 
     return step, len(owners) - len(rule.targets)
 

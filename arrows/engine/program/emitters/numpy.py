@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrows.arrays import Array, ArrayModule
+from arrows.arrays import Array, ArrayModule, put
 from arrows.engine.device import Device, KernelSource, Sent, compiled
 from arrows.engine.program.emitters.numbers import python_source
 from arrows.engine.program.in_range import in_range
@@ -70,8 +70,8 @@ class RowIndex:
     """Which rows of its slab one gather of a batch reads.
 
     Attributes:
-        first: for each step, the first row if its rows are a range, else -1; None where the rows of all steps
-            are one range: there is nothing to copy.
+        first: for each step, the first row if its rows are a range, else -1; None where later regions read
+            the rows of all steps, and these are one range: there is nothing to copy.
         sent: the numbers of the rows, for all steps; None where every step reads a range.
         indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
     """
@@ -115,9 +115,9 @@ class Frame:
         memory: arrays by kind and number.  For all rows: each ``result``, and its ``gradient``, if one comes
             in; what is ``kept``; where each ``scatter`` waits.  By region, its scratch arrays,
             for the longest step.  By gather, its ``slab``, and the ``gathered`` rows: all of them, if later
-            regions read them or they are a range of the slab, else memory for one step; none where kernels
-            read the slab.  ``spread``: what ``early`` makes of distinct rows, and ``sums``, by distinct row,
-            as `Distinct` lists them.
+            regions read them, else memory for one step, with rows as those of the slab; where kernels read
+            the slab, all of them if they are a range of it, else none.  ``spread``: what ``early`` makes of
+            distinct rows, and ``sums``, by distinct row, as `Distinct` lists them.
         keys: the dropout keys of all rows.
         pulls: called with the number of a step before it runs backwards: they add to its rows of gradients
             what the readers of these rows have left.
@@ -135,50 +135,6 @@ class Frame:
     pulls: Sequence[Callable[[int], None]]
     places: Mapping[int, PlacesOfRows]
     ones: Callable[[int, str], Array]
-
-    def fetch(self, number: int, width: int) -> Callable[..., Array] | None:
-        """The rows that a gather reads, as a range of the slab or one by one.
-
-        Args:
-            number: the gather's.
-            width: how many rows of the slab lie side by side.
-
-        Returns:
-            ``fetch(step, start, stop, target)`` gives the rows of a step, of which these are the first and
-            the end; they are copied to ``target``, if that is given.  None where the rows of all steps lie
-            together: there is nothing to fetch.
-        """
-        index, slab, device = self.gathers[number], self.memory["slab", number], self.device
-        first, places, rows = index.first, index.index, self.memory.get(("gathered", number))
-        if first is None:
-            return None
-        row, numpy = slab.shape[1:], device.xp is np
-        joined = (width * row[0], *row[1:]) if width > 1 else row
-
-        def fetch(step: int, start: int, stop: int, target: Array | None = None) -> Array:
-            place = first[step]
-            if place >= 0:
-                fetched = slab[place : place + width * (stop - start)]
-            else:
-                assert places is not None
-                if target is None and rows is not None:
-                    target = rows[: stop - start]
-                out = target
-                if target is not None and width > 1:
-                    out = target.reshape((width * (stop - start), *row))
-                wanted = places[width * start : width * stop]
-                # As NumPy's `Device.take`: a step of one row should cost little.
-                fetched = slab.take(wanted, 0, out, "clip") if numpy else device.take(slab, wanted, out)
-                if target is not None:
-                    return target
-            if width > 1:
-                fetched = fetched.reshape((stop - start, *joined))
-            if target is None:
-                return fetched
-            target[...] = fetched
-            return target
-
-        return fetch
 
 
 class StepRefused(Exception):
@@ -645,15 +601,28 @@ class RegionWriter:
 
     def _gather(self, gather: Gather) -> None:
         """Fetches rows: to memory for all rows, or where they are wanted for the step alone."""
-        number, var, end = self.gathers[gather.result], gather.result, suffix(gather.result.rows)
+        var, number, width = gather.result, self.gathers[gather.result], len(gather.operands)
         self.levels.add(var.rows)
-        fetch = self.bound(f"fetch{number}", f"arrays.fetch({number}, {len(gather.operands)})")
-        if var in self.program.memory:
-            target = self.name(var)
-            self.body.append(f"if {fetch} is not None: {fetch}(j, a{end}, z{end}, {target})")
-        else:
-            rows = f"{self.memory('gathered', number)}[a{end}:z{end}]"
-            self.assign(var, f"{rows} if {fetch} is None else {fetch}(j, a{end}, z{end})")
+        slab, gathered, end = self.memory("slab", number), self.memory("gathered", number), suffix(var.rows)
+        first = self.bound(f"first{number}", f"arrays.gathers[{number}].first")
+        index = self.bound(f"index{number}", f"arrays.gathers[{number}].index")
+        times = apart = joined = ""
+        if width > 1:  # so many rows of the slab lie side by side
+            times, (numbers, *rest) = f"{width} * ", var.type.shape
+            joined = f".reshape((n{end}, {', '.join(map(str, (numbers, *rest)))}))"
+            apart = f".reshape(({width} * n{end}, {', '.join(map(str, (numbers // width, *rest)))}))"
+        held = var in self.program.memory
+        target = f"{self.name(var)}{apart}" if held else f"{gathered}[:{times}n{end}]"
+        take = f"{slab}.take({index}[{times}a{end}:{times}z{end}], 0, {target}, 'clip')"
+        if self.xp is not np:  # whose `take` is called as `NumpyDevice` would: a step of one row costs little
+            self.bound("device", "arrays.device")
+            take = f"device.take({slab}, {index}[{times}a{end}:{times}z{end}]{held * f', {target}'})"
+        in_range = f"{slab}[f:f + {times}n{end}]"
+        if not held:
+            self.assign(var, f"({in_range} if (f := {first}[j]) >= 0 else {take}){joined}")
+            return
+        self.body += [f"if {first} is not None:", f"    f = {first}[j]"]
+        self.body += [f"    if f >= 0: {self.name(var)}[...] = {in_range}{joined}", f"    else: {take}"]
 
     def _lies_in(self, var: Var, whole: Var) -> bool:
         """Whether a value is computed in its range of another."""
@@ -701,27 +670,25 @@ def once(program: Program, device: Device) -> Callable[[Callable[[object, Parame
 
     It gives all values of the region, in order.
     """
-    calls, region = Calls(device.xp), program.region("once")
-    known: dict[Var, Any] = {}  # constants, and the kernels of equations
-    for instruction in region:
+    calls, numbers = Calls(device.xp), program.once_numbers
+    steps: list[tuple[Callable[..., Array] | None, Sequence[Any]]] = []
+    for instruction in program.region("once"):
         match instruction:
-            case LoadConstant(var, array):
-                known[var] = device.to_device(np.asarray(array))
-            case Equation(primitive, result=var):
+            case LoadConstant(_, array):
+                steps.append((partial(put, device.to_device(np.asarray(array))), ()))
+            case LoadParameter(_, owner, spec):
+                steps.append((None, (owner, spec)))
+            case Equation(primitive, operands):
                 kernel = calls.kernel(instruction)
-                known[var] = partial(kernel, to_numpy=device.to_numpy) if primitive is in_range else kernel
+                if primitive is in_range:
+                    kernel = partial(kernel, to_numpy=device.to_numpy)
+                steps.append((kernel, [numbers[operand] for operand in operands]))
 
     def compute(parameter: Callable[[object, Parameter], Array]) -> list[Array]:
-        values: dict[Var, Array] = {}
-        for instruction in region:
-            match instruction:
-                case LoadConstant(var):
-                    values[var] = known[var]
-                case LoadParameter(var, owner, spec):
-                    values[var] = parameter(owner, spec)
-                case Equation(_, operands, _, var):
-                    values[var] = known[var](*[values[operand] for operand in operands])
-        return list(values.values())
+        values: list[Array] = []
+        for kernel, reads in steps:
+            values.append(parameter(*reads) if kernel is None else kernel(*[values[n] for n in reads]))
+        return values
 
     return compute
 
