@@ -29,9 +29,10 @@ from arrows.engine.lowering import (
     observed_sites,
 )
 from arrows.engine.planning import GrowingParams
+from arrows.engine.reading import index_of
 from arrows.inference import Typed, infer
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
-from arrows.ops import Equation
+from arrows.ops import Equation, Trace
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, types as T
 
 _MOST_KNOWN = 100_000  # operands of a call may come from several places each, so there are many combinations
@@ -53,6 +54,7 @@ class CallSite:
         widths: for each sequence that it reads, how many tensors an element has.
         random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
         refuses: whether it may refuse its operands when it runs, such as an index that is out of range.
+        limit: it refuses no integer below as its last operand, if it is not negative.
         learns: whether it has parameters.
         line: the line of the call.
     """
@@ -67,6 +69,7 @@ class CallSite:
     widths: Counter[int]
     random: int
     refuses: bool
+    limit: int
     learns: bool
     line: SourceLine
 
@@ -274,6 +277,7 @@ class CallSites:
             widths=Counter(domain for _, domain in ports if domain is not None),
             random=2 if trace.draws else int(trace.dropout_key is not None),
             refuses=any(map(_refuses, trace.equations)),
+            limit=_limit(trace),
             learns=bool(trace.parameters),
             line=line,
         )
@@ -281,8 +285,16 @@ class CallSites:
     # ------------------------------------------------------------------------------------------------------
     # flow
 
-    def observe(self, site: CallSite, signature: Sequence[Any]) -> None:
-        """Records that the operands of a call come from the origins in its signature."""
+    def observe(self, site: CallSite, call: tuple[Any, ...], place: tuple[int, ...] | None) -> None:
+        """Records that the operands of a call come from the origins in its signature.
+
+        Args:
+            site: the call site.
+            call: what is called, and the signature.
+            place: the line, which a message must name if the call is refused when it runs; None: the call
+                site is not to be known by what is called, which may soon be gone.
+        """
+        signature = call[1:]
         origins = [origin for origin in signature if origin.__class__ is int and origin >= 0]
         flow = list(enumerate(origins, site.first_place))
         first = site.first_place + len(origins)
@@ -294,6 +306,8 @@ class CallSites:
         self._flow.update(dict.fromkeys(flow))
         if len(self.known) >= _MOST_KNOWN:
             self.known.clear()  # they are found again
+        if place is not None:
+            self.known[(*call, *place) if site.refuses else call] = site
 
     def meet(
         self, call: tuple[Any, ...], identity: Hashable, place: tuple[int, ...], make: Callable[[], CallSite]
@@ -301,16 +315,14 @@ class CallSites:
         """The call site of a call that is not known by the origins of its operands; it is from now on.
 
         Args:
-            call: what is called, and the signature.
+            call, place: see `observe`.
             identity: what is called, and the line and the types that it is called on.
-            place: the line, which a message must name if the call is refused when it runs.
             make: makes the call site if it is new.
         """
         site = self.calls.get(identity)
         if site is None:
             site = self.calls[identity] = make()
-        self.observe(site, call[1:])
-        self.known[(*call, *place) if site.refuses else call] = site
+        self.observe(site, call, place)
         return site
 
     def lowered(self) -> Lowered:
@@ -340,6 +352,14 @@ def _refuses(equation: Equation) -> bool:
     """Whether a kernel refuses some operands of the right types: an index, or no rows without a default."""
     indices = not all(operand.type.floating for operand in equation.operands)
     return ("default", None) in equation.attributes or (indices and not equation.primitive.elementwise)
+
+
+def _limit(trace: Trace) -> int:
+    """What the last operand must be below where nothing else can be refused; 0: something else can."""
+    uses = [index_of(equation) for equation in trace.equations if _refuses(equation)]
+    if any(use is None or use[1] is None or use[0] != trace.inputs[-1] for use in uses):
+        return 0
+    return min((use[1] for use in uses if use and use[1]), default=1 << 31)
 
 
 def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueError) -> ArrowTypeError:

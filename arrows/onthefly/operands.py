@@ -42,12 +42,6 @@ def flatten(
         if x.__class__ is LazyTensor and x.context is batch:
             ids.append(x.id)
             signature.append(x.origin)
-        elif x.__class__ is int:
-            tensor = batch.numbers.get(x)
-            if tensor is None:
-                tensor = batch.tensor(x)
-            ids.append(tensor.id)
-            signature.append(tensor.origin)
         elif x.__class__ is LazyConstant and x.context is batch and not in_sequence:
             signature.append(x.origin)
         elif isinstance(x, tuple):
@@ -63,7 +57,7 @@ def flatten(
             signature.append(known[0])
             sequences.append(known[1])
         else:
-            tensor = batch.whole(x)
+            tensor = batch.tensor(x) if x.__class__ is int else batch.whole(x)
             ids.append(tensor.id)
             signature.append(tensor.origin)
 

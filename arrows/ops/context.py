@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,15 @@ class Context:
     ) -> TensorLike:
         """Applies an operation to tensors of this context, constants and numbers: see `bind`."""
         raise NotImplementedError
+
+    def as_before(self, call: Hashable, operands: Sequence[Operand]) -> TensorLike | None:
+        """The result of an operation that tensors like these were operands of before, if it is known so.
+
+        Args:
+            call: the primitive, and the values of its attributes.
+            operands: its operands.
+        """
+        return None
 
     def refuse_mixture(self, primitive: Primitive) -> None:
         """Raises the error for an operation that gets a tensor of this context and one of another."""

@@ -163,10 +163,13 @@ def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Ten
     """
     if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
         raise ShapeError("concat takes a list of tensors, and at least one")
-    if len(xs) == 1 and isinstance(xs[0], TensorLike):
-        negative_axis("concat", axis, xs[0].ndim)
-        return xs[0]
-    return bind(get("concat"), *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
+    first, primitive = xs[0], get("concat")
+    if isinstance(first, TensorLike):
+        place = negative_axis("concat", axis, len(first.type.shape))
+        result = first if len(xs) == 1 else first.context.as_before((primitive, place), xs)
+        if result is not None:
+            return result
+    return bind(primitive, *xs, axis=negative_axis("concat", axis, len(shape_of(first))))
 
 
 def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:

@@ -77,12 +77,15 @@ def test_indices_in_range_give_the_same_numbers_on_every_device(way: str) -> Non
 
 def test_a_refused_call_is_the_one_on_its_own_line() -> None:
     """Also where a call of the same layer on the same kind of operand was first met on another line."""
-    net, embed = ar.OnTheFly(), ar.Embedding(3, 2)
+    net, embed, score, judge = ar.OnTheFly(), ar.Embedding(3, 2), ar.FC(4), ar.SoftmaxCrossEntropy()
     for _ in range(2):
         with net.batch() as g:
-            embed(1)
-            wrong = embed(5)
-            with pytest.raises(ar.ArrowValueError) as error:
-                g.numpy(wrong)
-            line = test_a_refused_call_is_the_one_on_its_own_line.__code__.co_firstlineno + 6
-            assert f"test_indices.py:{line}" in str(error.value)
+            right = [judge(score(embed(2)), 0), judge(score(embed(0)), 3)]
+            count = len(net.call_sites.sites)
+            right += [judge(score(embed(1)), 3), judge(score(embed(2)), 0)]
+            assert len(net.call_sites.sites) == count  # a right index needs no call site of its own
+            for call in (lambda: embed(3), lambda: embed(-1), lambda: judge(score(embed(2)), 4)):
+                line = call.__code__.co_firstlineno
+                with pytest.raises(ar.ArrowValueError, match=f"test_indices.py:{line}(?!.* or )"):
+                    g.numpy(call())
+            assert right[0].numpy() == right[3].numpy() != right[1].numpy()

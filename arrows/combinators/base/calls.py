@@ -52,7 +52,7 @@ def context_of(args: tuple[object, ...]) -> Context | None:
             return x.context
         if isinstance(x, Wire):
             return None
-    for x in _values(args):
+    for x in () if len(args) == 1 and args[0].__class__ is int else _values(args):
         if isinstance(x, TensorLike):
             return x.context
         if isinstance(x, Wire):
