@@ -2,7 +2,7 @@
 
 A `BatchReader` takes what a user hands in: plain examples, or a `Batch` of a `Prepared` set, whose nodes are
 numbered once.  `merge` sorts the numbers of a batch's nodes, which gives every value its row, every port the
-rows that it gathers, and the steps; `step_order` puts these in order, by the model's schedule.
+rows that it gathers, and the steps, in the order of the model's schedule.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ A step runs one operation on one or more nodes. The schedules are those of `arro
 * ``strata`` and ``depth``: nodes have a depth within their component, counted while the examples are read;
   the nodes of an operation at one depth are one step, and steps run by component, depth, operation. The
   plan numbers the components in topological order for ``strata``, and puts all into one for ``depth``;
-* ``agenda``: steps are chosen one after another, among the operations that have ready nodes;
+* ``agenda``: steps are chosen one after another, among the operations that have ready nodes, by a rank of
+  `RANKS`;
 * ``none``: each node is a step of its own, in the order in which the examples were read.
 
 Each node that has dropout has a key of 64 bits, from which its mask is hashed. A key is itself a hash of
@@ -23,7 +24,7 @@ that an example is in, nor on its place there, nor on the schedule.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -123,8 +124,15 @@ def by_depth(
     return steps, [(int(component[start]), start, stop) for start, stop in pairwise(cuts)]
 
 
+Rank = Callable[[int, float], tuple[float, ...]]
+"""The place of an operation, from how many of its nodes are ready and how deep all lie on average."""
+
+RANKS: Mapping[str, Rank] = {"agenda": lambda ready, depth: (depth,)}
+"""The schedules that choose one step after another: of the operations with ready nodes, the least runs."""
+
+
 def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray) -> NodeKeys:
-    """Keys of a batch's nodes by which their steps are their depths, for ``agenda`` and ``none``.
+    """Keys of a batch's nodes by which their steps are their depths, for those of `RANKS` and ``none``.
 
     The rows that an operation gives for the elements of a sequence have the step of its node.  ``index`` is
     memory for a number by node of the table, and is overwritten.
@@ -139,7 +147,7 @@ def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray
     owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
     runs = plan.applies[operation]
     steps = np.cumsum(runs) - 1
-    if plan.schedule == "agenda":
+    if plan.schedule in RANKS:
         length = table.length[numbers]
         begins = table.first[numbers] - (np.cumsum(length) - length)
         ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
@@ -149,7 +157,8 @@ def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray
         source = owner[index[node[node >= 0]]]
         edges = runs[source] & runs[target]
         source, target = steps[source[edges]], steps[target[edges]]
-        steps[runs] = agenda(operation[runs], depth[runs], source, target, plan.heavy)
+        rank = RANKS[plan.schedule]
+        steps[runs] = agenda(rank, operation[runs], depth[runs], source, target, plan.heavy)
     steps[~runs] = 0
     back = np.empty(nodes, np.intp)
     back[order] = np.arange(nodes)
@@ -157,16 +166,16 @@ def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray
 
 
 def agenda(
-    operation: HostArray, depth: HostArray, source: HostArray, target: HostArray, heavy: HostArray
+    rank: Rank, operation: HostArray, depth: HostArray, source: HostArray, target: HostArray, heavy: HostArray
 ) -> HostArray:
     """Gives each node the step of the agenda that it runs in.
 
-    At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average
-    runs, on all that are ready. The average is over all its nodes in the batch. Of equals, cheap operations
-    run before those that multiply matrices, so that more nodes of the latter may be ready by then. The
-    loop is over steps, with a few array operations for each.
+    At each step, of the operations that have ready nodes, the one of the least rank runs, on all that are
+    ready. Of equals, cheap operations run before those that multiply matrices, so that more nodes of the
+    latter may be ready by then. The loop is over steps, with a few array operations for each.
 
     Args:
+        rank: chooses the operation of a step.
         operation: the operation of each node, ``[nodes]``; nodes of one operation may run at once.
         depth: the depth of each node, ``[nodes]``.
         source, target: for each edge, the node whose value is read and the node that reads it, ``[edges]``.
@@ -176,24 +185,28 @@ def agenda(
         Steps, from 0, ``[nodes]``.
 
     Source: Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017,
-    section 3.2.
+    section 3.2, for the loop and the rank of ``agenda``.
 
-    >>> # two chains of a and b, one a step behind: a a b / a b
-    >>> operation, depth = np.array([0, 0, 1, 0, 1]), np.array([0, 1, 2, 0, 1])
-    >>> agenda(operation, depth, np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0, 1])).tolist()
-    [0, 1, 2, 0, 2]
+    >>> # three chains of a and b: a b / b / b
+    >>> operation, depth = np.array([0, 1, 1, 1]), np.array([0, 1, 0, 0])
+    >>> graph = operation, depth, np.array([0]), np.array([1]), np.array([0, 1])
+    >>> agenda(RANKS["agenda"], *graph).tolist()
+    [0, 1, 1, 1]
+    >>> agenda(lambda ready, depth: (-ready,), *graph).tolist()  # the largest step first
+    [1, 2, 0, 0]
     """
     nodes = len(operation)
     operations = len(heavy)
     costs: list[bool] = heavy.tolist()
-    count = np.bincount(operation, minlength=operations)
-    mean = np.bincount(operation, weights=depth, minlength=operations) / np.maximum(count, 1)
+    depths = np.bincount(operation, weights=depth, minlength=operations)
+    mean: list[float] = (depths / np.maximum(np.bincount(operation, minlength=operations), 1)).tolist()
     readers = target[np.argsort(source, kind="stable")]
     first_reader = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=nodes), out=first_reader[1:])
     waiting = np.bincount(target, minlength=nodes)
 
     ready: list[list[HostArray]] = [[] for _ in range(operations)]
+    sizes = [0] * operations
     active: set[int] = set()
 
     def release(free: HostArray) -> None:
@@ -203,16 +216,17 @@ def agenda(
         for start, stop in pairwise([*starts.tolist(), len(free)]):
             o = int(operation[free[start]])
             ready[o].append(free[start:stop])
+            sizes[o] += stop - start
             active.add(o)
 
     release(np.flatnonzero(waiting == 0))
     steps = np.zeros(nodes, np.int64)
     step = 0
     while active:
-        best = min(active, key=lambda o: (mean[o], costs[o], o))
+        best = min(active, key=lambda o: (rank(sizes[o], mean[o]), costs[o], o))
         active.remove(best)
         batch = ready[best][0] if len(ready[best]) == 1 else np.concatenate(ready[best])
-        ready[best] = []
+        ready[best], sizes[best] = [], 0
         steps[batch] = step
         step += 1
         lengths = first_reader[batch + 1] - first_reader[batch]
@@ -327,7 +341,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         numbers = numbers[starts_of_runs(numbers)]
     numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast with indices of this type
     keys = NodeKeys(table.keys.key.take(numbers), table.keys.pair, table.keys.depth)
-    if plan.schedule in ("agenda", "none"):
+    if plan.schedule in (*RANKS, "none"):
         keys = step_keys(plan, table, numbers, scratch("first", len(table.place)))
         order = stable_order(keys.key, len(keys.pair))
         numbers, keys = numbers[order], NodeKeys(keys.key[order], keys.pair, keys.depth)

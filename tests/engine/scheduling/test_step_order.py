@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from arrows.engine.scheduling.merge import agenda
+from arrows.engine.scheduling.merge import RANKS, agenda
 
 
 def by_hand(operation, depth, edges, heavy):
@@ -46,7 +46,8 @@ def graphs(draw):
 def test_it_is_the_rule_of_the_paper(graph):
     operation, depth, edges, heavy = graph
     source, target = np.array(edges, int).reshape(-1, 2).T
-    found = agenda(np.array(operation, int), np.array(depth, int), source, target, np.array(heavy))
+    nodes = np.array(operation, int), np.array(depth, int)
+    found = agenda(RANKS["agenda"], *nodes, source, target, np.array(heavy))
     assert found.tolist() == by_hand(operation, depth, edges, heavy)
 
 
@@ -59,6 +60,7 @@ def test_what_depth_misses():
         depth += list(range(length + 1))
         edges += [(first + i, first + i + 1) for i in range(length)]
     source, target = np.array(edges).T
-    found = agenda(np.array(operation), np.array(depth), source, target, np.array([True, False]))
+    heavy = np.array([True, False])
+    found = agenda(RANKS["agenda"], np.array(operation), np.array(depth), source, target, heavy)
     assert len(set(found.tolist())) == 5
     assert len({found[n] for n, o in enumerate(operation) if o == 1}) == 1
