@@ -1,10 +1,9 @@
 """Reductions over rows in C: the threads of a warp, the lanes, share the numbers of a row.
 
-A reduction makes one number of a whole row, or one of each item: of a matrix, say, of each line along an
-axis.  Number k of an item belongs to lane ``k % LANES``.  A reduction is a loop of each lane over its part,
-and an exchange of what the lanes have found, in an order that is always the same; element-wise values are
-computed anew in each loop that reads them.  Afterwards each lane knows the numbers of all items.  On the
-host there is one lane.
+A reduction makes one number of a whole row; what goes along one axis of a matrix is left to the array module.
+Number k of the row belongs to lane ``k % LANES``.  A reduction is a loop of each lane over its part, and an
+exchange of what the lanes have found, in an order that is always the same; element-wise values are computed
+anew in each loop that reads them.  Afterwards each lane knows the number.  On the host there is one lane.
 
 All lanes of a warp work on one row, since a device's blocks are made of whole warps.
 """
@@ -12,16 +11,15 @@ All lanes of a warp work on one row, since a device's blocks are made of whole w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import Any
 
 from arrows.engine.cuda.writer import KernelWriter
-from arrows.engine.program import CodeBlock, RowPlace, c_type, column, join, number, split
+from arrows.engine.program import CodeBlock, RowPlace, c_type, number
 from arrows.ops import Equation, Var
 from arrows.ops.reductions import EXTREMES
 
 WARP = 32
-_MOST_ITEMS = 64  # each lane keeps what is found of every item
+_SOFTMAXES = ("softmax", "log_softmax")
 
 Body = Callable[[CodeBlock, RowPlace], None]
 Number = Callable[[CodeBlock, RowPlace], str]
@@ -38,7 +36,7 @@ def is_reduction(equation: Equation) -> bool:
         return False
     if primitive.name == "matmul":  # the product of two vectors
         return all(var.type.ndim == 1 and var.rows == result.rows for var in equation.operands)
-    return _Items(equation).count <= _MOST_ITEMS
+    return x.type.ndim == 1 if primitive.name in _SOFTMAXES else result.type.size == 1
 
 
 def over_lanes(scope: CodeBlock, count: int, body: Body) -> None:
@@ -54,73 +52,32 @@ def over_lanes(scope: CodeBlock, count: int, body: Body) -> None:
 
 def write_reduction(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     """Writes a reduction; from then on the writer has its result."""
-    name, items, type = equation.primitive.name, _Items(equation), c_type(equation.result)
-    block = scope.inner(f"for (int m = 0; m < {items.count}; ++m)")
-    kept = []
-    for value in REDUCTIONS.get(name, _reduced)(_Lanes(writer, block, items), equation):
-        kept.append(writer.fresh())
-        scope.lines.append(f"{type} {kept[-1]}[{items.count}];")
-        block.lines.append(f"{kept[-1]}[m] = {value};")
-    scope.close(block)
+    name, x = equation.primitive.name, equation.operands[0]
+    values = REDUCTIONS.get(name, _reduced)(_Lanes(writer, scope, x), equation)
+    kept = [scope.name(c_type(equation.result), value) for value in values]
 
     def found(block: CodeBlock, at: RowPlace) -> str:
-        if name not in ("softmax", "log_softmax"):
-            return f"{kept[0]}[{at}]"
-        x, item = writer.value(block, items.x, "r", at), items.item(at)
+        if name not in _SOFTMAXES:
+            return kept[0]
+        number = writer.value(block, x, "r", at)
         if name == "softmax":
-            return f"{_exp(items.x)}({x} - {kept[0]}[{item}]) / {kept[1]}[{item}]"
-        return f"({x} - {kept[0]}[{item}]) - {kept[1]}[{item}]"
+            return f"{_exp(x)}({number} - {kept[0]}) / {kept[1]}"
+        return f"({number} - {kept[0]}) - {kept[1]}"
 
     writer.formulas[equation.result] = found
 
 
-class _Items:
-    """The items of a reduction's first operand, which are along the axes that it goes over.
-
-    Attributes:
-        x: the operand.
-        count: how many items there are.
-        length: how many numbers an item has.
-    """
-
-    def __init__(self, equation: Equation) -> None:
-        self.x = equation.operands[0]
-        shape, attributes = self.x.type.shape, dict[str, Any](equation.attributes)
-        if equation.primitive.name == "matmul":
-            axes = {0}
-        else:
-            named = attributes["axes"] if "axes" in attributes else (attributes["axis"],)
-            axes = {axis % len(shape) for axis in named}
-        self._inside = [axis in axes for axis in range(len(shape))]
-        self._kept = [size for size, inside in zip(shape, self._inside, strict=True) if not inside]
-        self._along = [size for size, inside in zip(shape, self._inside, strict=True) if inside]
-        self.count, self.length = prod(self._kept), prod(self._along)
-
-    def place(self, item: RowPlace, k: RowPlace) -> RowPlace:
-        """The place in the row of number k of an item."""
-        if self.count == 1:
-            return k
-        kept, along = iter(split(item, self._kept)), iter(split(k, self._along))
-        return join([next(along if inside else kept) for inside in self._inside], self.x.type.shape)
-
-    def item(self, at: RowPlace) -> RowPlace:
-        """The number of the item that a place of the row belongs to."""
-        places = split(at, self.x.type.shape)
-        kept = [place for place, inside in zip(places, self._inside, strict=True) if not inside]
-        return join(kept, self._kept)
-
-
 class _Lanes:
-    """What lanes find of item ``m``.
+    """What lanes find of a row.
 
     Args:
         writer: of the kernel.
         scope: where the code goes.
-        items: those of the operand.
+        x: the operand.
     """
 
-    def __init__(self, writer: KernelWriter, scope: CodeBlock, items: _Items) -> None:
-        self.writer, self.scope, self.items, self.x = writer, scope, items, items.x
+    def __init__(self, writer: KernelWriter, scope: CodeBlock, x: Var) -> None:
+        self.writer, self.scope, self.x = writer, scope, x
 
     def value(self, block: CodeBlock, at: RowPlace) -> str:
         """A number of the operand."""
@@ -137,12 +94,11 @@ class _Lanes:
         """
         total = self.scope.name(type, start)
 
-        def add(block: CodeBlock, k: RowPlace) -> None:
-            at = self.items.place(column("m", self.items.count), k)
+        def add(block: CodeBlock, at: RowPlace) -> None:
             name = block.name(f"const {type}", each(block, at))
             block.lines.append(f"{total} = {combine.format(total, name)};")
 
-        over_lanes(self.scope, self.items.length, add)
+        over_lanes(self.scope, self.x.type.size, add)
         exchange = self.scope.inner("for (int s = LANES / 2; s; s >>= 1)")
         other = exchange.name(f"const {type}", f"LANE_SWAP({total}, s)")
         exchange.lines.append(f"{total} = {combine.format(total, other)};")
@@ -200,5 +156,5 @@ REDUCTIONS: Mapping[str, Callable[[_Lanes, Equation], list[str]]] = {
     "norm": _norm,
     "matmul": _dot,
 }
-"""What lanes find of an item, as expressions, where the primitive itself does not say it (`reduces`); of
+"""What lanes find of a row, as expressions, where the primitive itself does not say it (`reduces`); of
 softmaxes the greatest number and the divisor, from which each number is computed where it is read."""

@@ -312,7 +312,7 @@ class CodeBlock:
         """
         scope = self
         # A place that names nothing of the loop; the items of threads and of reductions are outside of it.
-        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j", "k", "m"}
+        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j", "k"}
         while scope.elements is not None and scope.elements[1] == row and outside:
             assert scope.outer is not None
             scope = scope.outer
