@@ -18,13 +18,14 @@ import os
 import pickle
 import stat
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from arrows.storage import replacing
 
 HASH = 32  # bytes of a SHA-256
 
@@ -105,7 +106,8 @@ def save(key: bytes, code: bytes) -> None:
         OSError: it cannot be written.
         RuntimeError: the user has no home.
     """
-    _write(_private_folder() / _name(key), _hash(key, code) + code)
+    with replacing(_private_folder() / _name(key)) as file:
+        file.write(_hash(key, code) + code)
 
 
 def _hash(key: bytes, payload: bytes) -> bytes:
@@ -133,21 +135,6 @@ def _private_folder() -> Path:
         # They may have put a file there, so that to close the folder now would not do.
         raise PermissionError(f"others have access to the folder {where}")
     return where
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all, since other processes may read or write the same file.
-
-    Raises:
-        OSError: it cannot be written; no part of it remains.
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 @cache
