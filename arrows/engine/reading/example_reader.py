@@ -317,6 +317,7 @@ class ExampleStreams:
         offsets = dict(zip(self.streams, bounds, strict=True))
         nodes = offsets["S"]
         start = int(nodes[0])
+        own = nodes - start
         # The nodes of the constants come first; the wirings leave them out.
         all_sites, all_keys = _array(self.streams["S"], np.int32), _array(self.streams["K"], np.int64)
         site = all_sites[start:]
@@ -353,8 +354,8 @@ class ExampleStreams:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
         return Wirings(
             base=nodes[:-1],
-            site=Column(site, nodes - start),
-            depth=Column(depth, nodes - start),
+            site=Column(site, own),
+            depth=Column(depth, own),
             sources=sources,
             counts=counts,
             raw=tuple(raw),
@@ -366,7 +367,7 @@ class ExampleStreams:
                 visits=columns("VISIT"),
                 objects=columns("OBJ", object),
             ),
-            hashes=None if hashes is None else Column(hashes[start:], nodes - start),
+            hashes=None if hashes is None else Column(hashes[start:], own),
         )
 
 

@@ -11,9 +11,9 @@ sizes; its docstring says how much.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,20 +231,21 @@ class Outputs(NamedTuple):
 
     def select(self, indices: HostArray) -> Outputs:
         """Returns what comes out of the examples ``indices``, in that order."""
-        selections: dict[int, Selection] = {}
+        chosen = _selected(chain(*self), indices)
+        return Outputs(*(tuple(islice(chosen, len(group))) for group in self))
 
-        def chosen(column: Column) -> Column:
-            key = id(column.offsets)
-            if key not in selections:
-                selections[key] = Selection(column.offsets, indices)
-            return selections[key].of(column.values)
 
-        return Outputs(*(tuple(map(chosen, group)) for group in self))
+def _selected(columns: Iterable[Column], indices: HostArray) -> Iterator[Column]:
+    """The examples ``indices`` of columns, of which those with the same offsets are selected at once."""
+    selections: dict[int, Selection] = {}
+    for column in columns:
+        key = id(column.offsets)
+        if key not in selections:
+            selections[key] = Selection(column.offsets, indices)
+        yield selections[key].of(column.values)
 
-    @staticmethod
-    def joined(parts: Sequence[Outputs]) -> Outputs:
-        """Returns what comes out of the examples of all ``parts``, one after another."""
-        return Outputs(*(_joined_groups(groups) for groups in zip(*parts, strict=True)))
+
+_ONE = ("site", "depth", "sources", "counts", "hashes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,46 +293,38 @@ class Wirings:
         lanes = np.arange(nodes, dtype=np.uint64), np.full(nodes, place, np.uint64)
         return self.hashes or Column(np.stack(lanes, axis=1), self.site.offsets)
 
+    def columns(self) -> dict[str, Column]:
+        """All columns by name; those of a group are numbered: ``raw0``, ``results1``."""
+        one = {name: getattr(self, name) for name in _ONE if getattr(self, name) is not None}
+        groups = {"raw": self.raw, **self.outputs._asdict()}
+        return one | {f"{name}{n}": each for name, group in groups.items() for n, each in enumerate(group)}
+
+    @staticmethod
+    def of(base: HostArray, columns: Mapping[str, Column]) -> Wirings:
+        """The wirings of such columns."""
+        groups: dict[str, list[Column]] = {name: [] for name in ("raw", *Outputs._fields)}
+        for name, column in columns.items():
+            groups.setdefault(name.rstrip("0123456789"), []).append(column)
+        outputs = Outputs(*(tuple(groups.pop(name)) for name in Outputs._fields))
+        raw = tuple(groups.pop("raw"))
+        return Wirings(base=base, raw=raw, outputs=outputs, **{name: one for name, (one,) in groups.items()})
+
     def select(self, indices: HostArray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
-        nodes = Selection(self.site.offsets, indices)
-        return Wirings(
-            base=self.base[indices],
-            site=nodes.of(self.site.values),
-            depth=nodes.of(self.depth.values),
-            sources=self.sources.select(indices),
-            counts=self.counts.select(indices),
-            raw=tuple(column.select(indices) for column in self.raw),
-            outputs=self.outputs.select(indices),
-            hashes=self.hashes and nodes.of(self.hashes.values),
-        )
+        columns = self.columns()
+        chosen = zip(columns, _selected(columns.values(), indices), strict=True)
+        return Wirings.of(self.base[indices], dict(chosen))
 
     @staticmethod
     def joined(parts: Sequence[Wirings]) -> Wirings:
         """Returns the wirings of all ``parts``, one after another."""
         if len(parts) == 1:
             return parts[0]
-        site = Column.joined([part.site for part in parts])
-        return Wirings(
-            base=np.concatenate([part.base for part in parts]),
-            site=site,
-            depth=Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
-            sources=Column.joined([part.sources for part in parts]),
-            counts=Column.joined([part.counts for part in parts]),
-            raw=_joined_groups([part.raw for part in parts]),
-            outputs=Outputs.joined([part.outputs for part in parts]),
-            hashes=_joined_hashes(parts),
-        )
-
-
-def _joined_hashes(parts: Sequence[Wirings]) -> Column | None:
-    if all(part.hashes is None for part in parts):
-        return None
-    return Column.joined([part.own_hashes(place) for place, part in enumerate(parts)])
-
-
-def _joined_groups(groups: Sequence[tuple[Column, ...]]) -> tuple[Column, ...]:
-    return tuple(map(Column.joined, zip(*groups, strict=True)))
+        if any(part.hashes for part in parts):
+            parts = [replace(part, hashes=part.own_hashes(place)) for place, part in enumerate(parts)]
+        columns = [part.columns() for part in parts]
+        joined = {name: Column.joined([each[name] for each in columns]) for name in columns[0]}
+        return Wirings.of(np.concatenate([part.base for part in parts]), joined)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,13 @@ def set_in_file(
         elif texts["data"] != data:
             reason = f"it was made of {texts['data']}, and these are {data}"
         else:
-            mapped = map_wirings(map_columns(path), json.loads(texts["columns"]), len(plan.lowered.constants))
+            columns = map_columns(path)
+            bounds, base = columns["bounds"], np.int64(len(plan.lowered.constants))
+            names = json.loads(texts["columns"])
+            mapped = Wirings.of(
+                np.broadcast_to(base, len(bounds) - 1),
+                {name: Column(columns[name], bounds[:, place]) for place, name in enumerate(names)},
+            )
             if count not in (None, len(mapped)):
                 reason = f"it has {len(mapped)} examples, and there are {count} now"
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -259,9 +265,9 @@ def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: Colu
     names: list[str] = []
     ends: HostArray = np.zeros(0, np.int64)
     for place, wirings in enumerate(chunks):
-        columns = dict(_named_columns(plan, wirings, most))
         if plan.shares:
-            columns["hashes"] = wirings.own_hashes(place)
+            wirings = replace(wirings, hashes=wirings.own_hashes(place))
+        columns = dict(_in_file(plan, wirings, most))
         bounds = np.stack([column.offsets for column in columns.values()], axis=1).astype(np.int64)
         if not names:
             names, ends = list(columns), np.zeros(len(columns), np.int64)
@@ -273,48 +279,21 @@ def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: Colu
     return names
 
 
-def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[str, Column]]:
+def _in_file(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[str, Column]]:
     """The columns of wirings as they stand in a file, where an example has ``most`` nodes at most."""
     constants = len(plan.lowered.constants)
     id_type = index_type((most + constants + 1) << plan.shift)
     first = np.full(len(wirings), constants)  # as if each example came after the constants
-    outputs = wirings.outputs
-    if outputs.labels or outputs.objects:
+    if wirings.outputs.labels or wirings.outputs.objects:
         reason = "a file holds arrays alone, and labels of metrics and what taps collect are Python objects"
         raise ArrowTypeError(message("cannot write a prepared set to a file", reason=reason))
-    yield "site", wirings.site
-    yield "depth", wirings.depth
-    groups = {"sources": (wirings.sources,), "counts": (wirings.counts,), "raw": wirings.raw}
-    for group, family in {**groups, **outputs._asdict()}.items():
-        for number, column in enumerate(family):
-            values = column.values
-            if group in ("sources", "results", "metrics"):
-                values = wirings.moved(column, first, plan).values
-            if group != "raw":
-                values = values.astype(id_type)
-            yield f"{group}{number}", Column(values, column.offsets)
-
-
-def map_wirings(columns: Mapping[str, HostArray], names: Sequence[str], constants: int) -> Wirings:
-    """The wirings of a file's columns.
-
-    Args:
-        columns: the columns by name.
-        names: those that wirings are made of, in the order of their bounds.
-        constants: how many constants the model has.
-    """
-    bounds = columns["bounds"]
-    groups: dict[str, list[Column]] = {}
-    for place, name in enumerate(names):
-        groups.setdefault(name.rstrip("0123456789"), []).append(Column(columns[name], bounds[:, place]))
-    families = {name: tuple(groups.get(name, ())) for name in ("raw", *Outputs._fields)}
-    return Wirings(
-        **{name: groups[name][0] for name in ("site", "depth", "sources", "counts")},
-        base=np.broadcast_to(np.int64(constants), len(bounds) - 1),
-        raw=families.pop("raw"),
-        outputs=Outputs(**families),
-        hashes=groups["hashes"][0] if "hashes" in groups else None,
-    )
+    for name, column in wirings.columns().items():
+        values = column.values
+        if name.startswith(("sources", "results", "metrics")):
+            values = wirings.moved(column, first, plan).values
+        if not name.startswith(("site", "depth", "raw", "hashes")):
+            values = values.astype(id_type)
+        yield name, Column(values, column.offsets)
 
 
 class IndexedExamples(Protocol):

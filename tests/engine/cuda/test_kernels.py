@@ -448,17 +448,12 @@ void warp_{name}(const long long* words) {{
 """
 
 
-def by_axis(x: Any) -> Any:
-    return ops.softmax(x, axis=0) * x.sum(axis=1, keepdims=True) - ops.logsumexp(ops.tanh(x), axis=0)
-
-
 SHARED: dict[str, Any] = {
     "sums": lambda x: x * x.sum() + ops.sum(ops.tanh(x)),
     "extremes": lambda x: (x - ops.max(x)) * ops.min(x),
     "softmax": lambda x: ops.softmax(x) * ops.logsumexp(x) - ops.log_softmax(x * 2.0),
     "layer norm": lambda x: ops.standardize(x) * 2.0,
     "dot": lambda x: ops.tanh(x) * ops.dot(x, x[::-1]),
-    "rows and columns": lambda x: by_axis(x.reshape((7, 10))),
     "pieces": lambda x: (ops.tanh(x[:40]) * x.sum(), x[40:] * ops.max(x), x.sum()),
 }
 
