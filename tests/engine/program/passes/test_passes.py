@@ -53,11 +53,7 @@ def changes(before: Program, after: Program) -> str:
     return "\n".join(lines)
 
 
-CASES = [
-    Case(
-        deduplicate,
-        "a word that is multiplied",
-        """\
+EARLY_PRODUCT = """\
 operand 0: float32[3] row of slab 0, early, differentiated
 operand 1: float32[3] row of slab 1, differentiated
 result 0: float32[3] row
@@ -75,6 +71,14 @@ step_back
   %5: float32[3] row = gradient 0
   %6: float32[3] row = multiply(%5, %2)
   %7: float32[3] row = multiply(%5, %3)
+"""
+
+CASES = [
+    Case(
+        deduplicate,
+        "a word that is multiplied",
+        EARLY_PRODUCT
+        + """\
   scatter 1 += %6
 late
   %8: float32[3] row = matmul(%7, %9)
@@ -88,24 +92,8 @@ deferred
     Case(
         defer,
         "the gradient of an early operand waits for the last step",
-        """\
-operand 0: float32[3] row of slab 0, early, differentiated
-operand 1: float32[3] row of slab 1, differentiated
-result 0: float32[3] row
-once
-  %0: float32[3, 3] = parameter FC_1/weight
-  %9: float32[3, 3] = transpose(%0, axes=(-1, -2))
-early
-  %1: float32[3] row = gather 0
-  %2: float32[3] row = matmul(%1, %0)
-step
-  %3: float32[3] row = gather 1
-  %4: float32[3] row = multiply(%2, %3)
-  result 0 = %4
-step_back
-  %5: float32[3] row = gradient 0
-  %6: float32[3] row = multiply(%5, %2)
-  %7: float32[3] row = multiply(%5, %3)
+        EARLY_PRODUCT
+        + """\
   %8: float32[3] row = matmul(%7, %9)
   scatter 0 += %8
   scatter 1 += %6""",
