@@ -12,6 +12,7 @@ from arrows.combinators.apply import Apply, Tensors, spread_items
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import A, B
 from arrows.ops import Parameter, ShapeError, TensorLike
+from arrows.ops.innermost import innermost
 from arrows.typesys import types as T
 
 
@@ -64,6 +65,15 @@ class Layer(Written[A, B]):
     """
 
     foreign = "layer"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        context = innermost()
+        if context is not None and context.in_function:
+            raise ShapeError(
+                f"it makes a layer, {cls.kind}: each call would make another one",
+                hint="make the layer outside, and call it inside: ar.Function(lambda x: layer(x))",
+            )
+        return super().__new__(cls, *args, **kwargs)
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         """Describes the layer's parameters for an input of this type.

@@ -258,7 +258,7 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
 
 
 def _numbers(traced: Trace) -> tuple[str, list[bytes]]:
-    """What a trace computes; layers count by their place, since a function may make them."""
+    """What a trace computes, as what can be compared."""
     return str(traced), [array.tobytes() for array, _ in traced.constants]
 
 

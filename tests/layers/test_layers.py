@@ -277,7 +277,7 @@ def test_a_layer_called_in_a_function_is_the_same_layer() -> None:
 
 def test_one_tuple_stands_for_its_items_where_a_layer_is_called() -> None:
     lstm, gru, loss = LSTMCell(3), ar.GRUCell(3), SquaredError()
-    x, vectors = [0.5, -1.0, 2.0], ar.Record((ar.Vector(3), ar.Vector(3)))
+    x, vectors, layer = [0.5, -1.0, 2.0], ar.Record((ar.Vector(3), ar.Vector(3))), FC(2)
 
     def compare(spread: Any, one: Any) -> None:
         models = [ar.compile(vectors >> ar.Function(f)) for f in (spread, one)]
@@ -291,7 +291,7 @@ def test_one_tuple_stands_for_its_items_where_a_layer_is_called() -> None:
     compare(lambda a, b: gru(a, b), lambda a, b: gru((a, b)))
     compare(lambda a, b: loss(a, b), lambda a, b: loss((a, b)))
     with pytest.raises(ArrowTypeError, match=r"the input of FC must be a vector, not \(float32\[3\], float"):
-        ar.compile(vectors >> ar.Function(lambda a, b: FC(2)((a, b))))
+        ar.compile(vectors >> ar.Function(lambda a, b: layer((a, b))))
     with ar.OnTheFly().batch() as batch:
         a = batch.tensor(x)
         assert gru((a, a)).shape == (3,) and loss((a, a)).shape == ()
@@ -413,7 +413,6 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
 BAD: list[tuple[Any, Any, str]] = [
     (lambda: FC(0), ArrowValueError, "the size of FC is at least 1, got 0"),
     (lambda: FC([3]), ArrowTypeError, r"the size of FC is a whole number, got \[3\]"),
-    (lambda: FC("3"), ArrowTypeError, "the size of FC is a whole number, got '3'"),
     (lambda: FC(2, dtype="int32"), ArrowValueError, "the element type of FC is floating, got int32"),
     (lambda: FC(3, "tanh"), ArrowTypeError, r"activation of FC (.|\n)* not its name: ar\.ops\.tanh"),
     (
@@ -433,11 +432,6 @@ BAD: list[tuple[Any, Any, str]] = [
     (lambda: Embedding.of([1.0]), ArrowTypeError, r"is an array \[buckets, size\], got shape \[1\]"),
     (lambda: initializers.orthogonal()(RNG, (3,), "float32"), ArrowValueError, "at least two axes"),
     (lambda: initializers.given([1.0])(RNG, (3,), "float32"), ArrowValueError, r"has shape \[1\], but"),
-    (
-        lambda: SoftmaxCrossEntropy(weight=2.0),
-        ArrowTypeError,
-        "is a list of a number for each class, got",
-    ),
     (lambda: SoftmaxCrossEntropy(weight=[1.0, -1.0]), ArrowValueError, "the weights of .* are finite and"),
     (lambda: SoftmaxCrossEntropy(label_smoothing=1.5), ArrowValueError, "is from 0 to 1, got 1.5"),
 ]
