@@ -18,7 +18,7 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys import SourceLine
+from arrows.typesys import SourceLine, types as T
 
 Source: TypeAlias = "int | tuple[Source, ...]"
 """The source of a call: the number of the wire that it reads, or a (nested) tuple of these."""
@@ -97,6 +97,7 @@ class Recorder:
 
     def source_of(self, values: tuple[object, ...], attempt: str) -> Source:
         """Returns the source that several values stand for: a tuple, of one the value itself."""
+        T.check_depth(values)
         if not values:
             values = (Wire(self, self.record(Void(), 0, SourceLine.here())),)
         return self.source(values[0] if len(values) == 1 else values, attempt)

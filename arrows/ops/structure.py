@@ -60,6 +60,7 @@ def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T
         leaves.append(value)
         return T.Sequence(value.type) if value.rows >= 0 else value.type
 
+    T.check_depth(returned)
     output = type_of(returned)
     return leaves, output
 

@@ -11,7 +11,7 @@ Element types have names, as NumPy has them.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence as AnySequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence as AnySequence
 from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -532,6 +532,22 @@ def with_float(t: Type, float_type: str) -> Type:
     return done[id(t)]
 
 
+def check_depth(x: object) -> None:
+    """Refuses tuples and dicts that nest deeper than Python itself can print them.
+
+    Raises:
+        ArrowTypeError: more than 100 stand in one another.
+    """
+    inside = {0: x}  # by identity, since one tuple may stand at many places
+    for _ in range(100):
+        nested = [y for y in inside.values() if isinstance(y, (tuple, Mapping))]
+        inside = {id(z): z for y in nested for z in (y.values() if isinstance(y, Mapping) else y)}
+        if not inside:
+            return
+    reason = "more than 100 tuples or dicts stand in one another"
+    raise ArrowTypeError(message(f"cannot use tuples nested so deep at {SourceLine.here()}", reason=reason))
+
+
 def as_type(x: object) -> Type:
     """The type that a short-hand stands for.
 
@@ -550,6 +566,7 @@ def as_type(x: object) -> Type:
     if isinstance(x, Type):
         return x
     if isinstance(x, tuple) and not (x and all(isinstance(size, int) for size in x)):
+        check_depth(x)
         return Tuple([as_type(item) for item in x])
     if isinstance(x, list):
         if x and isinstance(x[-1], (str, np.dtype, type)):

@@ -161,3 +161,25 @@ def test_inference_is_linear(kind: str) -> None:
             ar.infer(block)
         counts.append(runs / n)
     assert counts[1] <= 1.2 * counts[0]
+
+
+def _nest(x: Any, depth: int) -> Any:
+    for _ in range(depth):
+        x = (x,)
+    return x
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda depth: ar.Map(_nest(ar.Scalar(), depth)),
+        lambda depth: ar.Zeros(_nest([2], depth)),
+        lambda depth: ar.arrow(lambda x: _nest(x, depth)),
+        lambda depth: ar.arrow(lambda x: ar.Scalar()(_nest(x, depth))),
+        lambda depth: ar.Scalar() >> ar.Function(lambda x: _nest(x, depth)),
+    ],
+)
+def test_tuples_nest_a_hundred_deep_and_no_deeper(block: Any) -> None:
+    ar.infer(block(90))
+    with pytest.raises(ar.ArrowTypeError, match="more than 100 tuples or dicts stand in one another"):
+        ar.infer(block(1500))

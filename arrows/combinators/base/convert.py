@@ -10,6 +10,7 @@ import numpy as np
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.wires import Wire
+from arrows.typesys import types as T
 
 _ROOMS = ("arrows.combinators.", "arrows.layers.")
 
@@ -31,6 +32,7 @@ def as_block(x: object, where: str) -> AnyBlock:
         x.check_finished(where)
         return x
     if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and are_pairs(x)):
+        T.check_depth(x)
         return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Block.operators.constant(x)
