@@ -121,7 +121,7 @@ class given:
     """
 
     def __init__(self, values: npt.ArrayLike) -> None:
-        self.values = np.array(values)
+        self.values = np.array(values, subok=True)  # a mask stays, and is refused where the parameter is made
         self.values.flags.writeable = False
 
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:

@@ -53,8 +53,9 @@ def test_the_loss_is_a_float_metric_with_a_number_for_a_weight() -> None:
     block = ar.Scalar() >> (ar.Metric("a") & ar.Identity()) >> ar.GetItem(1) >> ar.Metric("b")
     with pytest.raises(ar.ArrowValueError, match="no Metric is named 'c'; the block has 'a', 'b'"):
         ar.compile(block, loss={"a": 1, "c": 2})
-    with pytest.raises(TypeError):
-        ar.compile(block, loss={"a": None})  # type: ignore[dict-item]
+    for weight in (None, "2", True):
+        with pytest.raises(ar.ArrowTypeError, match="the weight of the metric 'a' must be a number, not "):
+            ar.compile(block, loss={"a": weight})  # type: ignore[dict-item]
     with pytest.raises(ar.ArrowTypeError, match=r"the metric 'n' is int32, and only floats can be a loss"):
         ar.compile(ar.Scalar("int32") >> ar.Metric("n"), loss="n")
 

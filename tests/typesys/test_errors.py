@@ -13,7 +13,6 @@ from arrows.typesys.errors import (
     WIDTH,
     ArrowTypeError,
     ArrowValueError,
-    InputError,
     Side,
     SourceLine,
     input_message,
@@ -71,12 +70,6 @@ def test_a_line_of_a_notebook_names_its_cell(monkeypatch: pytest.MonkeyPatch) ->
     assert str(SourceLine("/x/model.py", 41)) == "model.py:41"
     shell = None  # IPython is imported, but this is no notebook
     assert str(SourceLine("/tmp/ipykernel_7/123.py", 2)) == "123.py:2"
-
-
-def test_the_family() -> None:
-    assert issubclass(ArrowTypeError, TypeError)
-    assert issubclass(ArrowValueError, ValueError)
-    assert issubclass(InputError, ValueError)
 
 
 def test_the_parts_of_an_error_can_be_read_one_by_one():

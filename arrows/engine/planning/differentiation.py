@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 from arrows.combinators import Read
@@ -78,6 +79,8 @@ def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
         type = plan.lowered.streams.metrics[numbers[name]].type
         if not type.floating:
             raise ArrowTypeError(f"the metric {name!r} is {type}, and only floats can be a loss")
+        if isinstance(weight, bool) or not isinstance(weight, Real):
+            raise ArrowTypeError(f"the weight of the metric {name!r} must be a number, not {weight!r}")
         weights[numbers[name]] = float(weight)
         dtype = type.dtype
     return LossWeights(weights, None, dtype)

@@ -398,10 +398,10 @@ def first_values(spec: Parameter, seed: int, name: str, owner: object) -> HostAr
 
     try:
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        array = np.asarray(spec.initializer(generator, spec.shape, spec.dtype))
+        array = np.asanyarray(spec.initializer(generator, spec.shape, spec.dtype))  # a mask stays
     except Exception as error:
         raise failed(f"raised {describe_error(error)}") from error
-    if array.shape != spec.shape or array.dtype.kind not in "biuf":
+    if array.shape != spec.shape or array.dtype.kind not in "biuf" or masked_elements(array):
         raise failed(f"gave {_described(array)}, where {spec.type} is wanted")
     # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")

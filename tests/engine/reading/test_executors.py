@@ -139,6 +139,10 @@ def test_an_executor_that_breaks_on_the_way_leaves_nothing(most: int, tmp_path: 
 def test_arguments() -> None:
     model = make_model()
     assert len(model.prepare([], executor=Inline())) == 0
+    with pytest.raises(ar.ArrowTypeError, match=r"must be a concurrent\.futures\.Executor, not 5"):
+        model.prepare([], executor=5)
+    with pytest.raises(ar.ArrowValueError, match="processes and executor each say who reads"):
+        model.prepare([], executor=Inline(), processes=2)
 
 
 SCRIPT = """
