@@ -360,17 +360,14 @@ def array_of(what: str, device: Device, value: object) -> Any:
 
 def _fits(value: Any, shape: tuple[int, ...], dtype: str) -> bool:
     """Whether a value can be a parameter's."""
-    if getattr(value, "shape", None) != shape or masked_elements(value):
-        return False
-    return bool(np.dtype(value.dtype) == np.dtype(dtype))
+    alike = getattr(value, "shape", None) == shape and not masked_elements(value)
+    return alike and bool(np.dtype(value.dtype) == np.dtype(dtype))
 
 
-def _described(value: object) -> str:
-    return (
-        f"{value.dtype}{list(value.shape)}{' with masked elements' * bool(masked_elements(value))}"
-        if hasattr(value, "dtype") and hasattr(value, "shape")
-        else type(value).__name__
-    )
+def _described(value: Any) -> str:
+    if not (hasattr(value, "dtype") and hasattr(value, "shape")):
+        return type(value).__name__
+    return f"{value.dtype}{list(value.shape)}{' with masked elements' * bool(masked_elements(value))}"
 
 
 def first_values(spec: Parameter, seed: int, name: str, owner: object) -> HostArray:
