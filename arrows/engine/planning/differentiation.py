@@ -41,7 +41,7 @@ class LossWeights:
     missing: str | None = None
 
 
-def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None) -> LossWeights:
+def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, Any] | None) -> LossWeights:
     """Reads the ``loss`` argument of `compile`.
 
     Raises:
