@@ -171,10 +171,6 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> Sequence[tuple[Hashable, object]]:
     """The cases, no two of which have equal keys."""
-    for key, _ in pairs:
-        if isinstance(key, Block):
-            hint = "the key comes first: .case(key, block)"
-            raise wrong_argument("a OneOf", f"a case has the block {key.label} as its key", hint=hint)
     hint = "keys that compare equal are one key, as True and 1 are"
     places_of("a OneOf", "key", (key for key, _ in pairs), hint)
     return pairs

@@ -190,16 +190,15 @@ def _array(value: object, dtype: str | None) -> HostArray:
             f"expected a number, nested lists of numbers of one shape, or an array, got {shortened(value)}",
             hint="for a Python object that never changes: ar.InputTransform(lambda x: value)",
         )
-    hint = "drop the element type, or give one that holds it"
     if dtype is None:
         if isinstance(value, (np.ndarray, np.generic)):
             return array
-        hint = "give an element type that holds it: ar.Constant(value, 'int64')"
         dtype = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}[array.dtype.kind]
     name = T.Tensor((), dtype).dtype
     result = array.astype(name)
     fraction = array.dtype.kind == "f" and result.dtype.kind in "iub"
     if fraction or (array.dtype.kind in "iu" and not np.array_equal(result, array)):
         reason = f"would lose its fraction in {name}" if fraction else f"does not fit into {name}"
+        hint = f"give an element type that holds it, such as {'float32' if fraction else 'int64'!r}"
         raise wrong_argument("a Constant", f"{value!r} {reason}", hint=hint)
     return result

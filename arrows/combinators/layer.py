@@ -69,10 +69,8 @@ class Layer(Written[A, B]):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         context = innermost()
         if context is not None and context.in_function:
-            raise ShapeError(
-                f"it makes a layer, {cls.kind}: each call would make another one",
-                hint="make the layer outside, and call it inside: ar.Function(lambda x: layer(x))",
-            )
+            hint = "make the layer outside, and call it inside: ar.Function(lambda x: layer(x))"
+            raise ShapeError(f"it makes a layer, {cls.kind}: each call would make another one", hint=hint)
         return super().__new__(cls, *args, **kwargs)
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:

@@ -11,7 +11,7 @@ from arrows.combinators.base.printing import Pieces, Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.items import Item
 from arrows.combinators.recorder import GraphNode, Recorder, Source
-from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
+from arrows.typesys import ArrowTypeError, SourceLine, message
 
 
 class Graph(Block[A, B]):
@@ -123,8 +123,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
                     hint="return the wire that is the result; to return nothing: `return ar.Void()(x)`",
                 )
             )
-        T.check_depth(result)
-        output = recorder.source(result, f"return {result!r} from the arrow {name}")
+        output = recorder.source(result, f"return the result of the arrow {name}")
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")

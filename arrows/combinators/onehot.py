@@ -15,7 +15,6 @@ from arrows.combinators.base.arguments import (
     require_integer,
     shortened,
     wrong_argument,
-    wrong_value,
 )
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
@@ -56,10 +55,7 @@ def OneHot(
     for bound in (start,) if stop is None else (start, stop):
         require_integer("a OneHot", "a bound", bound, hint=hint)
     first, end = (0, start) if stop is None else (start, stop)
-    length, hint = (
-        f"the length of the range from {first} to {end}",
-        "the end is exclusive: ar.OneHot(3) takes 0 to 2",
-    )
+    length = f"the length of the range from {first} to {end}"
     size = require_integer("a OneHot", length, end - first, 1, 2**31 - 1, hint)
     words = f"{start}" if stop is None else f"{start}, {stop}"
     return _one_hot("OneHot", [words], partial(_place_in_range, first, end), size, size, dtype, name)
@@ -84,7 +80,7 @@ def OneHotFromList(
 
     Raises:
         ArrowTypeError: an element cannot be hashed, or there is no such element type.
-        ArrowValueError: two elements are equal (1, 1.0 and True are), or there is none and `strict` is set.
+        ArrowValueError: two elements are equal (1, 1.0 and True are).
         InputError: at evaluation, if `strict`, something else than one of the elements.
 
     Source: TensorFlow Fold, `td.OneHotFromList`.
@@ -106,8 +102,6 @@ def OneHotFromList(
     hint = "leave one out; dict.fromkeys(elements) keeps the first of each"
     places = places_of("a OneHotFromList", "element", listed, hint)
     size = len(listed)
-    if strict and not size:
-        raise wrong_value("a OneHotFromList", "the list has no elements, so no input could ever be read")
     shown = f"[{', '.join(map(_short, listed[:_SHOWN]))}{', ...' if len(listed) > _SHOWN else ''}]"
     look_up = partial(_place_in_list, places, shown if strict else "")
     words = [shown] if strict else [shown, "strict=False"]

@@ -97,7 +97,6 @@ class Recorder:
 
     def source_of(self, values: tuple[object, ...], attempt: str) -> Source:
         """Returns the source that several values stand for: a tuple, of one the value itself."""
-        T.check_depth(values)
         if not values:
             values = (Wire(self, self.record(Void(), 0, SourceLine.here())),)
         return self.source(values[0] if len(values) == 1 else values, attempt)
@@ -118,6 +117,7 @@ class Recorder:
             hint = getattr(value, "block_hint", called)
             expected = f"expected a wire or a tuple of wires, got {value!r}"
             raise type_refusal(attempt, expected, at=self.inside, hint=hint)
+        T.check_depth(value)
         items = value.values() if isinstance(value, dict) else value
         sources = tuple(self.source(item, attempt) for item in items)
         labels = tuple(value) if isinstance(value, dict) else getattr(value, "_fields", None)

@@ -62,10 +62,8 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> 
     if not isinstance(edge.owner.form, AndFan) or result is None or not traces.takes(form, result):
         return NOTHING
     name, other = name_of(occurrence), name_of(before)
-    return (
-        f"`&` gives {name} the input itself, a Python object, not the result of {other}",
-        f"to pass the result on: {other} >> {name}",
-    )
+    reason = f"`&` gives {name} the input itself, a Python object, not the result of {other}"
+    return reason, f"to pass the result on: {other} >> {name}"
 
 
 def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:

@@ -544,8 +544,7 @@ def check_depth(x: object) -> None:
         inside = {id(z): z for y in nested for z in (y.values() if isinstance(y, Mapping) else y)}
         if not inside:
             return
-    reason = "more than 100 tuples or dicts stand in one another"
-    raise ArrowTypeError(message(f"cannot use tuples nested so deep at {SourceLine.here()}", reason=reason))
+    raise ArrowTypeError(f"more than 100 tuples or dicts stand in one another at {SourceLine.here()}")
 
 
 def as_type(x: object) -> Type:

@@ -68,8 +68,5 @@ def _hint(x: object) -> str:
     if isinstance(x, str):
         return f"read a field with ar.GetItem({x!r})"
     if isinstance(x, list):
-        return (
-            "blocks one after the other are ar.Pipe(*blocks); side by side on one input, ar.AllOf(*blocks); "
-            "a record by position is a tuple (f, g)"
-        )
+        return "one after the other: ar.Pipe(*blocks); all on one input: ar.AllOf(*blocks); a tuple: (f, g)"
     return ""
