@@ -360,9 +360,8 @@ def array_of(what: str, device: Device, value: object) -> Any:
 
 def _fits(value: Any, shape: tuple[int, ...], dtype: str) -> bool:
     """Whether a value can be a parameter's."""
-    return bool(
-        getattr(value, "shape", None) == shape and value.dtype == dtype and not masked_elements(value)
-    )
+    alike = getattr(value, "shape", None) == shape and not masked_elements(value)
+    return alike and bool(np.dtype(value.dtype) == np.dtype(dtype))
 
 
 def _described(value: Any) -> str:

@@ -439,10 +439,9 @@ class BatchReader:
     ) -> Prepared:
         """As `Model.prepare`."""
         processes, purpose = checked_count("prepare: processes", processes), "prepare examples"
-        if executor is not None and not hasattr(executor, "submit"):
-            raise ArrowTypeError(f"prepare: executor must be a concurrent.futures.Executor, not {executor!r}")
-        if executor is not None and processes != 1:
-            raise ArrowValueError("prepare: processes and executor each say who reads; give one of them")
+        if executor is not None and (processes != 1 or not hasattr(executor, "submit")):
+            got = f"{executor!r} and processes={processes}"
+            raise ArrowTypeError(f"prepare takes a concurrent.futures.Executor or processes; it got {got}")
         read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
