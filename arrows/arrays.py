@@ -58,7 +58,7 @@ def put(result: Array, out: Array | None = None) -> Array:
 def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | None) -> Array:
     """Takes rows of `values` along an axis, at indices that the caller has checked."""
     if xp is np:  # "clip", since with the default mode, "raise", NumPy writes to a copy of `out` first
-        return HOST.take(values, index, axis, out, "clip")
+        return values.take(index, axis, out, "clip")
     if out is not None and out.flags.c_contiguous:
         return xp.take(values, index, axis=axis, out=out)
     return put(xp.take(values, index, axis=axis), out)

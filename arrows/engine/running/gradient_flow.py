@@ -107,7 +107,7 @@ class RowSums:
         launch = device.sums_by_row(target, values, self.rows, self.order, self.starts, self.bounds)
         if launch is not None:
             return launch
-        order, all_rows, all_starts = self.order.array, self.rows.array, self.starts.array
+        order, all_rows, all_ends = self.order.array, self.rows.array, self.starts.array
         scratch = _pulled(arena, self.most, values)
 
         def add(part: int) -> None:
@@ -116,8 +116,8 @@ class RowSums:
                 return
             first, stop = self.places[part], self.places[part + 1]
             if self.longest > 1:
-                rows, starts = all_rows[first_row:stop_row], all_starts[first_row:stop_row] - first
-                device.scatter_add(target, rows, values, order[first:stop], starts, self.longest)
+                rows, ends = all_rows[first_row:stop_row], all_ends[first_row : stop_row + 1] - first
+                device.scatter_add(target, rows, values, order[first:stop], ends, self.longest)
                 return
             row, place = self.ranges[part]
             if place >= 0:

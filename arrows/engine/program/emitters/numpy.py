@@ -44,7 +44,7 @@ from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, RowSparse, Segments, Var
 from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowValueError, types as T
 
 SegmentBounds = tuple[int, int, Segments]
 """Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""
@@ -210,12 +210,8 @@ class Calls:
 
     def kernel(self, equation: Equation) -> Run:
         """The kernel of an equation, for operands with rows where they have some."""
-        primitive, attributes = equation.primitive, dict(equation.attributes)
-        has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
-        if any(has_rows):
-            types = tuple(operand.type for operand in equation.operands)
-            attributes = primitive.lift(attributes, has_rows, types)
-        return primitive.kernel(self.xp, **attributes)
+        _, _, attributes = _lifted(equation)
+        return equation.primitive.kernel(self.xp, **attributes)
 
     def call(self, equation: Equation, operands: Sequence[str], out: str | None = None) -> str:
         """A call of an equation's kernel.
@@ -258,13 +254,21 @@ class Calls:
 
 def sum_run(xp: ArrayModule, equation: Equation) -> SumRun | None:
     """What sums the rows of an equation without making them, if its primitive knows how."""
-    primitive = equation.primitive
-    if primitive.sum_rows is None:
+    if equation.primitive.sum_rows is None:
         return None
+    has_rows, types, attributes = _lifted(equation)
+    return equation.primitive.sum_rows(xp, has_rows, types, **attributes)
+
+
+def _lifted(equation: Equation) -> tuple[tuple[bool, ...], tuple[T.Tensor, ...], dict[str, Any]]:
+    """Which operands have rows, their types, and the attributes of a kernel for all rows."""
     has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
-    types = tuple(operand.type for operand in equation.operands)
-    attributes = primitive.lift(dict(equation.attributes), has_rows, types)
-    return primitive.sum_rows(xp, has_rows, types, **attributes)
+    types, attributes = tuple(operand.type for operand in equation.operands), dict(equation.attributes)
+    return (
+        has_rows,
+        types,
+        equation.primitive.lift(attributes, has_rows, types) if any(has_rows) else attributes,
+    )
 
 
 def _to_dense(xp: ArrayModule, run: SumRun) -> Run:
