@@ -13,6 +13,7 @@ from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
 from arrows.engine.running import parse_memory, show_tapped
+from arrows.engine.scheduling import checked_count
 from arrows.inference import infer
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
@@ -89,8 +90,7 @@ def compile(
         [6.0, 0.0, 10.0]
     """
     seed = check_arguments(schedule, seed, params, float_type)
-    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
-        raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
+    max_nodes = checked_count("max_nodes", max_nodes)
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
     _check_choice("precision", precision, PRECISIONS)

@@ -30,9 +30,9 @@ total = ar.Map(ar.Scalar(name="x")) >> ar.Sum()
     [
         ({"schedule": "fastest"}, ar.ArrowValueError, "'strata', 'depth', 'agenda', 'none', not 'fastest'"),
         ({"schedule": None}, ar.ArrowValueError, "schedule"),
-        ({"max_nodes": 0}, ar.ArrowValueError, "max_nodes must be a positive integer, not 0"),
-        ({"max_nodes": True}, ar.ArrowValueError, "max_nodes"),
-        ({"max_nodes": 1.5}, ar.ArrowValueError, "max_nodes"),
+        ({"max_nodes": 0}, ar.ArrowValueError, "max_nodes is 0, and should be 1 or more"),
+        ({"max_nodes": True}, ar.ArrowTypeError, "max_nodes"),
+        ({"max_nodes": 1.5}, ar.ArrowTypeError, "max_nodes"),
         ({"device": "tpu"}, ar.ArrowValueError, "tpu"),
         ({"loss": "los"}, ar.ArrowValueError, "no Metric is named 'los'; the block has none"),
         ({"loss": {}}, ar.ArrowTypeError, "loss"),

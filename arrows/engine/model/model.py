@@ -414,7 +414,7 @@ class Model:
             runs: how often the batch runs, after once to warm up.
 
         Raises:
-            ArrowValueError: there are no runs.
+            ArrowTypeError, ArrowValueError: that is no number of runs.
             InputError: an example does not fit.
         """
         call: Callable[[], object]

@@ -430,9 +430,7 @@ class SiteColumns:
         # The low 32 bits of a key count depth within the component.
         self.base = np.array(component, np.int64) << 32
         self.static = np.array(static, bool)
-        self.pairs = Pairs(
-            *(np.array(column, np.int32) for column in ([o for o, _ in pairs], [c for _, c in pairs]))
-        )
+        self.pairs = Pairs(*np.array(pairs, np.int32).reshape(-1, 2).T.copy())
 
 
 class Plan:

@@ -22,9 +22,8 @@ from arrows.engine.program.instructions import (
     is_product,
 )
 from arrows.engine.program.program import Program
-from arrows.engine.scheduling import Merged
+from arrows.engine.scheduling import Merged, checked_count
 from arrows.ops import Equation, Primitive
-from arrows.typesys import ArrowValueError
 
 PARTS = (
     "prepare",
@@ -183,10 +182,9 @@ def profile(
         runs: how often it runs.
 
     Raises:
-        ArrowValueError: there are no runs.
+        ArrowTypeError, ArrowValueError: that is no number of runs.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise ArrowValueError(f"profile: the number of runs must be at least 1, not {runs!r}")
+    runs = checked_count("profile: runs", runs)
     call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
     clock.sizes.clear()

@@ -438,7 +438,7 @@ class BatchRunner:
                 pieces = self._pieces(executor, planned, alone, kept())
             if planned is None or pieces > 1:
                 cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()
-                smaller = [(first + a, part.part(a, b - a)) for a, b in pairwise(cuts)]
+                smaller = [(first + a, part.select(slice(a, b))) for a, b in pairwise(cuts)]
                 parts.extend(reversed(smaller))
                 del planned  # the next plan may need the memory
                 continue
@@ -507,7 +507,7 @@ def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradien
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:
     """Runs one example of a batch by itself."""
-    executor.forward(executor.merge(batch.part(place, 1), dropout.part(place, 1)))
+    executor.forward(executor.merge(batch.select(slice(place, place + 1)), dropout.part(place, 1)))
 
 
 def _joined(executor: Executor, name: str, pieces: Sequence[tuple[Array, HostArray]]) -> Ragged:

@@ -344,7 +344,7 @@ class BatchInput:
             yield 0, self.wired
             return
         for first, stop in pairwise([0, *stops]):
-            yield first, self.wired.part(first, stop - first)
+            yield first, self.wired.select(slice(first, stop))
 
     def outputs(self, parts: Sequence[Outputs]) -> Outputs:
         """The outputs of the batch, from those of its parts."""

@@ -246,13 +246,9 @@ class WiredBatch:
         """All examples of a set."""
         return WiredBatch(wirings, np.arange(len(wirings)))
 
-    def select(self, places: HostArray) -> WiredBatch:
+    def select(self, places: HostArray | slice) -> WiredBatch:
         """The examples at some places of the batch."""
         return WiredBatch(self.wirings, self.indices[places], self.tables)
-
-    def part(self, first: int, count: int) -> WiredBatch:
-        """``count`` of these examples, from the ``first`` on."""
-        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
 
     def alone(self) -> WiredBatch:
         """The same examples as a set of their own."""

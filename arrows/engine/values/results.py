@@ -340,27 +340,12 @@ def to_host(value: object) -> HostArray:
 
 
 def import_array(device: Device, value: Any) -> Array:
-    """An array as one of a device: itself, a copy of what lies on the host, or the memory that another
-    library's array lends on the same device.
-
-    Args:
-        device: where the array is to be.
-        value: an array of the device, of NumPy, or any with ``__dlpack__``.
+    """What lends its memory by DLPack as an array of a device: a copy of what lies on the host, or the memory
+    itself if that is the device's.
 
     Raises:
-        ForeignArrayError: it is no array, lies on another device, or has an element type that NumPy lacks.
-
-    >>> from arrows.engine.device import get_device
-    >>> import_array(get_device("fake"), np.ones(2, "float32"))
-    FakeArray(float32[2])
+        ForeignArrayError: it lies on another device, or has an element type that NumPy lacks.
     """
-    if device.is_array(value):
-        array: Array = value
-        return array
-    if isinstance(value, (np.ndarray, np.generic)):
-        return device.to_device(np.asarray(value))
-    if not lends_memory(value):
-        raise ForeignArrayError(f"it is no array of the device {device.name!r}, nor has it __dlpack__")
     if value.__dlpack_device__()[0] in _CUDA_MEMORY and device.name.startswith("cuda"):
         from_dlpack: Callable[[Any], Any] = vars(device.xp)["from_dlpack"]
         borrowed: Array = _borrow(from_dlpack, value)

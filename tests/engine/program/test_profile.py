@@ -61,8 +61,8 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
 @pytest.mark.parametrize(
     ("examples", "runs", "error"),
     [
-        (BATCH, 0, ar.ArrowValueError("profile: the number of runs must be at least 1, not 0")),
-        (BATCH, 1.5, ar.ArrowValueError("profile: the number of runs must be at least 1, not 1.5")),
+        (BATCH, 0, ar.ArrowValueError("profile: runs is 0, and should be 1 or more")),
+        (BATCH, 1.5, ar.ArrowTypeError("profile: runs must be a whole number, not 1.5")),
     ],
 )
 def test_what_cannot_be_profiled(examples, runs, error):
