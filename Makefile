@@ -3,7 +3,7 @@
 # make test-cuda compile the kernels for GPUs and check every call of CuPy 13 and 14, without a GPU (Linux)
 # make test-extras  the test suite again, with every optional package: PyTorch, Dask, Arrow, RDKit, ... (a download of 1 GB)
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
-# make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about half an hour)
+# make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about an hour)
 # make check-op  what a new operation has to pass, pages included; so check-block, -layer, -form, -pass, -schedule,
 #                -metric, -optimizer: what is missing is named with its file (half a minute)
 # make docs      build the site into build/docs, notebooks run; a warning is an error
@@ -32,7 +32,8 @@ DEVICE ?= cuda
 CUDA  ?= 12
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 # The tests that draw their examples at random.
-RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
+RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/engine/test_switched_off.py \
+	tests/engine/test_repeats.py tests/engine/scheduling/test_set_file.py tests/laws tests/mutations tests/onthefly
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)

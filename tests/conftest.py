@@ -60,11 +60,11 @@ def cuda_is_there() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives tests for the night an hour, and skips those marked `gpu` where no CUDA device is present."""
+    """Gives tests for the night four hours, and skips those marked `gpu` where no CUDA device is present."""
     for item in items:
-        # Some take a minute of a processor, which is ten minutes where ten others compute.
+        # Some take minutes of a processor, which are an hour or two where ten others compute.
         if NIGHTLY or item.get_closest_marker("nightly"):
-            item.add_marker(pytest.mark.timeout(3600))
+            item.add_marker(pytest.mark.timeout(4 * 3600))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not cuda_is_there():
         for item in marked:

@@ -47,22 +47,22 @@ def compare(
 
 @pytest.mark.parametrize("production", PRODUCTIONS)
 def test_batched_is_one_by_one_for_every_production(production: str, record_property: Any) -> None:
-    compare(record_property, production, (2, 150), SETTINGS, production=production, depth=2)
+    compare(record_property, production, (2, 60), SETTINGS, production=production, depth=2)
 
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_batched_is_one_by_one_for_every_result(result: str, record_property: Any) -> None:
-    compare(record_property, result, (2, 200), SETTINGS, result=result)
+    compare(record_property, result, (2, 60), SETTINGS, result=result)
 
 
 @pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_property: Any) -> None:
-    compare(record_property, f"{device} {schedule}", (6, 1500), [(device, schedule)])
+    compare(record_property, f"{device} {schedule}", (6, 400), [(device, schedule)])
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
-    sizes = (5, 600)
+    sizes = (5, 200)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
 
         @draws(*sizes, schedule)
@@ -79,14 +79,14 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
 @needs_compiler
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_batched_is_one_by_one_with_kernels(schedule: str, record_property: Any) -> None:
-    compare(record_property, f"kernels {schedule}", (6, 500), [("fake-kernels", schedule)])
+    compare(record_property, f"kernels {schedule}", (6, 150), [("fake-kernels", schedule)])
 
 
 @needs_compiler
 def test_batched_is_one_by_one_with_kernels_backwards(record_property: Any) -> None:
     """A GPU runs the items of a kernel in any order."""
     device = FakeKernelsDevice(backwards=True)
-    compare(record_property, "kernels backwards", (8, 1000), [(device, "strata"), (device, "agenda")])
+    compare(record_property, "kernels backwards", (8, 200), [(device, "strata"), (device, "agenda")])
 
 
 @pytest.mark.gpu

@@ -47,43 +47,43 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
 @pytest.mark.parametrize("name", sampled(PASSES, 4))
 def test_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
-        compare(record_property, f"without {name}", (4, 300), SETTINGS)
+        compare(record_property, f"without {name}", (4, 100), SETTINGS)
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(KERNEL_PASSES, 3))
 def test_kernels_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
-        compare(record_property, f"kernels without {name}", (3, 100), [("fake-kernels", "strata")])
+        compare(record_property, f"kernels without {name}", (3, 30), [("fake-kernels", "strata")])
 
 
 @needs_compiler
 def test_kernels_without_all_passes(record_property: Any) -> None:
     with without_passes(*PASSES):
-        compare(record_property, "kernels without all", (6, 300), [("fake-kernels", "strata")])
+        compare(record_property, "kernels without all", (6, 60), [("fake-kernels", "strata")])
 
 
 @pytest.mark.parametrize("name", OPTIMISATIONS)
 def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property: Any) -> None:
     OPTIMISATIONS[name](monkeypatch)
-    compare(record_property, f"without {name}", (4, 300), SETTINGS)
+    compare(record_property, f"without {name}", (4, 100), SETTINGS)
 
 
 def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:
     """Products in blocks of columns or row by row."""
     monkeypatch.setattr(sums, "_LARGE", 0)
-    compare(record_property, "with products in blocks", (6, 300), SETTINGS)
+    compare(record_property, "with products in blocks", (6, 100), SETTINGS)
 
 
 def test_with_what_only_wide_rows_get(monkeypatch: Patch, record_property: Any) -> None:
     """What runs early is computed for distinct rows alone, in small sets too, even if all are distinct."""
     monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
     monkeypatch.setattr(batch_plan, "_WORTH", 0)
-    compare(record_property, "early for distinct rows", (6, 300), SETTINGS)
+    compare(record_property, "early for distinct rows", (6, 100), SETTINGS)
 
 
 def test_without_any(monkeypatch: Patch, record_property: Any) -> None:
     for switch_off in OPTIMISATIONS.values():
         switch_off(monkeypatch)
     with without_passes(*PASSES):
-        compare(record_property, "without any", (10, 500), SETTINGS)
+        compare(record_property, "without any", (10, 200), SETTINGS)

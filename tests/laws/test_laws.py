@@ -123,7 +123,7 @@ def known(model: ar.Model, names: list[str]) -> tuple[str, ...]:
 def test_law(law: Law, record_property: Any) -> None:
     tried = ran = 0
 
-    @draws(1, 100, law.name)
+    @draws(1, 40, law.name)
     @given(data=st.data())
     def holds(data: st.DataObject) -> None:
         nonlocal tried, ran
@@ -138,7 +138,7 @@ def test_law(law: Law, record_property: Any) -> None:
     holds()
     record_property("laws", ran)
     # Some draws meet a kink and are given up; laws with few parts have fewer draws than are asked for.
-    assert ran >= min((1, 100)[NIGHTLY] * 8 // 10, max(tried // 2, 3))
+    assert ran >= min((1, 40)[NIGHTLY] * 8 // 10, max(tried // 2, 3))
 
 
 def test_every_combinator_claims_a_law_or_says_why_not() -> None:

@@ -21,7 +21,7 @@ from tests.mutations.nodes import EXCHANGES, Exchange
 from tests.profile import NIGHTLY, draws
 
 FILES = (structure, tensors, later, additions)
-EACH = (4, 200)
+EACH = (4, 60)
 
 SITE = re.compile(r"\b\w+\.py:\d+")
 

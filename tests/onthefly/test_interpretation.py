@@ -46,7 +46,7 @@ def check(case: Case, schedule: str, device: str) -> None:
             assert close(gradient, wanted.parameters[owner, spec.name], TOLERANCE), name
 
 
-@draws(15, 3000)
+@draws(15, 1000)
 @given(
     case=cases(effects=False, noise=False),
     schedule=st.sampled_from(SCHEDULES),

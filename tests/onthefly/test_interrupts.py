@@ -47,7 +47,7 @@ EXPECTED = program(ar.OnTheFly(seed=1))
 LINES: list[Any] = []
 
 
-@draws(5, 4000)
+@draws(5, 1000)
 @given(st.data())
 def test_a_network_goes_on_with_right_numbers_after_an_interrupt_at_any_line(data: st.DataObject) -> None:
     if not LINES:

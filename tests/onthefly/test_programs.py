@@ -140,25 +140,25 @@ SETTINGS = {
 }
 
 
-@draws(8, 1500)
+@draws(8, 600)
 @given(program=programs(), **SETTINGS)
 def test_programs(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)
 
 
-@draws(4, 500)
+@draws(4, 250)
 @given(program=programs(chancy=True), **SETTINGS)
 def test_programs_with_dropout(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)
 
 
-@draws(8, 1500)
+@draws(8, 600)
 @given(program=programs(generator=True), one_by_one=st.booleans(), **SETTINGS)
 def test_generators(program, examples, schedule, device, reads, one_by_one):
     check(program, examples, schedule, device, reads, one_by_one=one_by_one)
 
 
-@draws(3, 500)
+@draws(3, 250)
 @given(program=programs(generator=True, chancy=True), **SETTINGS)
 def test_generators_with_dropout(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)

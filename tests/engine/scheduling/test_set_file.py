@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
@@ -22,6 +22,7 @@ from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
 from tests.engine.scheduling.specification import verify
 from tests.generate import Case, cases
+from tests.profile import draws
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -55,8 +56,7 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> None:
         assert one == other or (one != one and other != other)
 
 
-@pytest.mark.nightly
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(5, 200)
 @given(case=cases(max_examples=9), schedule=st.sampled_from(SCHEDULES), data=st.data())
 def test_numbers_are_those_of_a_set_in_memory(
     case: Case, schedule: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -68,7 +68,8 @@ def test_numbers_are_those_of_a_set_in_memory(
     try:
         mapped = model.prepare(iter(case.examples), cache=path, data="drawn")
     except ar.ArrowTypeError as error:
-        assume("JSON" not in str(error))  # a tap of tuples
+        assume("are Python objects" not in str(error))  # a tap of any
+        assume("no later model could tell" not in str(error))  # a function that holds a class, say
         raise
     assert len(mapped) == len(memory) and mapped.nodes.tolist() == memory.nodes.tolist()
     count = len(memory)
