@@ -87,6 +87,7 @@ class LazyBatch(Context):
         instance: which instance of `run_all` is being advanced; 0: none.
         instances: how many instances there have been.
         dropout_calls: by instance, how many calls with dropout it has made.
+        runs: its runs so far.
 
     Example:
         >>> import arrows as ar
@@ -114,7 +115,7 @@ class LazyBatch(Context):
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
         self.dropout_calls: dict[int, int] = {}
-        self._runs = Runs(net, self.recording, training=training, gradients=gradients)
+        self.runs = Runs(net, self.recording, training=training, gradients=gradients)
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -135,7 +136,7 @@ class LazyBatch(Context):
             self._updates = -1
             for known in (self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
                 known.clear()
-            self._runs.release()
+            self.runs.release()
             resume_collector(self)
         finally:
             resume_collector(self)  # where Ctrl-C came in between
@@ -539,7 +540,7 @@ class LazyBatch(Context):
 
     def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
         """The numbers of many values in one run; `ids` are those that `ids_in` has found in them."""
-        arrays = iter(self._runs.values(ids))
+        arrays = iter(self.runs.values(ids))
         return [
             next(arrays) if isinstance(value, LazyTensor) else mapped(lambda x: next(arrays), value)
             for value in values
@@ -582,7 +583,7 @@ class LazyBatch(Context):
         """
         id = self._loss_id(loss)
         with self.net.lock.mutex:
-            value, gradients = differentiate(self.net, self._runs, id)
+            value, gradients = differentiate(self.net, self.runs, id)
             return value, {name: own(gradient) for name, gradient in gradients.items()}
 
     def train_step(
@@ -595,7 +596,7 @@ class LazyBatch(Context):
         """
         id = self._loss_id(loss)
         with self.net.lock.mutex:
-            return take_step(self.net, *differentiate(self.net, self._runs, id), optimizer, check)
+            return take_step(self.net, *differentiate(self.net, self.runs, id), optimizer, check)
 
     def run_all(self, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
         """Advances all instances together; each is a generator that yields the tensors whose values it needs.
@@ -632,7 +633,7 @@ class LazyBatch(Context):
     @property
     def timelines(self) -> tuple[Timeline, ...]:
         """The schedule of each run that the batch has taken so far; after the batch, of all of them."""
-        return self._runs.timelines
+        return self.runs.timelines
 
     def _loss_id(self, loss: object) -> int:
         self.check_open("differentiate")

@@ -108,6 +108,7 @@ class CallSites:
         types: by *origin*, which is the number of an output among those of all sites, its type.
         constants: the constants that operations are specialised to.
         chains: the chains that were learnt.
+        learns: whether a batch may show more of them.
         calls: what identifies a call site -> the call site: see `LazyBatch`.
         known: what is called and the origins of its operands -> the call site, found without a look at the
             line. Where the call may be refused as it runs, the line follows, since the message names it.
@@ -122,6 +123,7 @@ class CallSites:
         self.known: dict[tuple[Any, ...], CallSite] = {}
         self._outputs: list[tuple[int, int]] = []  # by origin: site and output
         self.chains: list[Chain] = []
+        self.learns = True
         self.learnt: object = None  # the version at which chains were looked for
         self._places = 0
         self._flow: dict[tuple[int, int], None] = {}  # place and origin, in the order of sight

@@ -89,7 +89,7 @@ def merged(recording: Recording, sites: CallSites, plan: Plan, nodes: Nodes, wan
         nodes: the nodes.
         wanted: the nodes that are asked for.
     """
-    learns = len(nodes.nodes) >= 32 * FEW and sites.learnt != sites.version
+    learns = sites.learns and len(nodes.nodes) >= 32 * FEW and sites.learnt != sites.version
     if not learns and not sites.chains:
         return nodes
     calls = np.flatnonzero(plan.sites.arity[nodes.sites] + plan.sites.domains[nodes.sites] > 0)

@@ -22,7 +22,7 @@ from arrows.typesys import ArrowTypeError, InputError, input_message, message
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
-# The number of examples whose losses are computed before the first step, so that all layers have parameters.
+# The number of examples that the function is called on before the first step.
 _FIRST = 32
 
 
@@ -73,7 +73,9 @@ class LearnerOnTheFly:
         self.net.step = count
 
     def prepare(self, examples: object) -> ExampleSet:
-        """The examples as a set; computes the losses of the first, so that all layers have parameters.
+        """The examples as a set; calls the function on the first, so that all layers have parameters.
+
+        These also show which calls always follow one another, and so become one.
 
         Raises:
             InputError: an example is or holds an iterator: each epoch goes over it, and the first uses it up.
@@ -87,7 +89,7 @@ class LearnerOnTheFly:
                 hint = "each epoch reads the examples: make lists of their iterators, list(iterator)"
                 raise InputError(input_message(number, "", reason, hint=hint))
         with self.net.batch(gradients=False) as g:
-            self._losses(g, prepared[:_FIRST])
+            g.runs.learn_chains([g.whole(loss).id for loss in self._losses(g, prepared[:_FIRST])])
         return prepared
 
     def train_step(

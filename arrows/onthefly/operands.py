@@ -46,12 +46,7 @@ def flatten(
             signature.append(x.origin)
         elif isinstance(x, tuple):
             signature.append("(")
-            for y in x:  # most are tensors: the state of a cell
-                if y.__class__ is LazyTensor and y.context is batch:
-                    ids.append(y.id)
-                    signature.append(y.origin)
-                else:
-                    flatten(batch, (y,), ids, signature, sequences, in_sequence)
+            flatten(batch, x, ids, signature, sequences, in_sequence)
             signature.append(")")
         elif isinstance(x, list) and not in_sequence and (known := _sequence(batch, x)) is not None:
             signature.append(known[0])

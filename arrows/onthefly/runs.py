@@ -89,6 +89,15 @@ class Runs:
             except OperationRefused as refused:
                 raise self._refusal(wired, merged, refused) from refused.__cause__
 
+    def learn_chains(self, ids: Sequence[int]) -> None:
+        """Learns the chains among the calls that some values need, and none from any later batch.
+
+        With other chains sums have other last bits, and a run that is resumed sees other batches first.
+        """
+        with self._net.lock.mutex:
+            wire(self._recording, self._net.call_sites, self._net.plan, ids)
+            self._net.call_sites.learns = False
+
     def _check_indices(self, wired: WiredNodes) -> None:
         """Checks the indices that are data of this run as it is, where kernels do not check them.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.onthefly import chains
+from arrows.training import Adam, Checkpoint, train
 from tests.compare import close
 
 SENTENCES = [[n % 5 for n in range(length)] for length in (7, 3, 1, 9, 5, 8, 4, 6)] * 2
@@ -102,3 +105,19 @@ def test_one_value_inside_of_a_chain_may_be_asked_for() -> None:
         g.numpy(ends)
         assert close(inside[0].numpy(), 1.0, 1e-12)
         assert close(inside[6 * 3].numpy(), np.exp(-np.tanh(3.0)), 1e-12)
+
+
+@pytest.mark.parametrize("longest", [1, 20])  # with 1, the first examples show no chains, and others would
+def test_a_run_that_is_resumed_has_the_same_bits(longest: int, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(chains, "FEW", 16)
+    draws, found = np.random.default_rng(0), {}
+    lengths = [1 + n % longest for n in range(32)] + [2, 3, 4] * 13 + [60, 60]
+    examples = [draws.integers(0, 5, length).tolist() for length in lengths]
+    for name, epochs in (("whole", 3), ("resumed", 1), ("resumed", 3)):
+        net, cell, path = ar.OnTheFly(seed=0), Plain(8), tmp_path / name
+        learner = net.learner(lambda g, words, cell=cell: ar.ops.sum(cell.states(g, words, [])[-1] ** 2))
+        checkpoint = Checkpoint(path, resume=path.exists())
+        train(learner, examples, Adam(), epochs=epochs, batch_size=12, checkpoint=checkpoint, progress=False)
+        assert net.call_sites.chains or longest == 1
+        found[name] = [array.tobytes() for array in net.params.values()]
+    assert found["whole"] == found["resumed"]
