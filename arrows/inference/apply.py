@@ -119,7 +119,6 @@ def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[
     assert t is not None
     if without_zero(t) is not None:
         reason = f"{ZEROS[0]}, and a Python object has no zero"
-        hint = ZEROS[1]
-        if isinstance(whole.form, Choice):
-            hint = "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))"
+        none = "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))"
+        hint = none if isinstance(whole.form, Choice) else ZEROS[1]
         raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(whole))

@@ -13,7 +13,7 @@ import arrows.ops as ops  # a cycle: the operations are looked up by name when t
 from arrows.ops.errors import ShapeError
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import SourceLine, is_inside
-from arrows.typesys.did_you_mean import did_you_mean, foreign_names
+from arrows.typesys.did_you_mean import did_you_mean
 
 
 def explained(error: Exception) -> ShapeError | None:
@@ -37,8 +37,10 @@ def explained(error: Exception) -> ShapeError | None:
         likely = did_you_mean(error.name or "", _names(), "tensor_of_function", "operation")
     else:
         words = str(error)
-        keyword = re.search(r"unexpected keyword argument '(\w+)'", words)
-        likely = foreign_names()["operation_argument"].get(keyword[1], "") if keyword else ""
+        wrong = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", words)
+        called = wrong and (vars(ops).get(wrong[1]) or getattr(TensorLike, wrong[1], None))
+        named = {name: f"{name}=" for name in inspect.signature(called).parameters} if called else {}
+        likely = did_you_mean(wrong[2], named, "operation_argument") if wrong and called else ""
         if not likely:
             return None
     return ShapeError(words, hint=f"did you mean {likely}?" if likely else "")

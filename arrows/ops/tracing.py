@@ -244,7 +244,7 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
         except Exception as error:
             refused: ShapeError | FunctionError | None = miscalls.explained(error)
             if refused is None:
-                words = f"{type(error).__name__}: {error}".removesuffix(": ")
+                words = f"{type(error).__name__}: {error}".removesuffix(": ").replace("'Tracer'", "tensor")
                 refused = FunctionError(f"{_name(function)} raised {words}")
             refused.site = miscalls.line_of(error)
             raise refused from error
