@@ -58,13 +58,13 @@ class Item(Block[A, B]):
         self.default = default
         self.takes = takes
 
-    def place(self, count: int, labels: T.Labels | None) -> int | None:
-        """The position of the item in a tuple of so many, with these labels; None if there is no such item.
+    def place(self, t: T.Tuple) -> int | None:
+        """The position of the item in a tuple; None if there is no such item.
 
         What takes a tuple apart takes its items by position, whatever its labels are.
         """
         assert not isinstance(self.key, slice)
-        return T.place_of(self.key, count, labels) if self.arity is None else self.key % self.arity
+        return t.place(self.key) if self.arity is None else self.key % self.arity
 
     def arguments(self) -> list[str]:
         return [repr(self.key), *([] if self.default is NoItem.ERROR else [f"default={self.default!r}"])]

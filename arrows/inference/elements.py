@@ -98,7 +98,7 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any,
             f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
         )
     if not isinstance(form.key, slice):
-        place = form.place(count, labels_of(v))
+        place = form.place(_keyed(inference, v))
         if place is None:
             raise _no_item(form, v)
         inference.gives(occurrence, v.args[place])
@@ -135,11 +135,21 @@ def check_keys(inference: Inference) -> None:
         ArrowTypeError: it names the first `GetItem` by such a key.
     """
     for occurrence in inference.occurrences:
-        form, v = occurrence.form, find(occurrence.input)
-        if not isinstance(form, Item) or isinstance(form.key, slice) or not differing_labels(v):
+        form = occurrence.form
+        if not isinstance(form, Item) or isinstance(form.key, slice):
             continue
-        if form.place(len(v.args), labels_of(v)) is None:
+        v = find(occurrence.input)
+        if differing_labels(v) and form.place(_keyed(inference, v)) is None:
             raise refused(occurrence, _no_item(form, v))
+
+
+def _keyed(inference: Inference, v: Var) -> T.Tuple:
+    """Returns a tuple with the keys that the one at `v` has, whatever its items are: one for all that ask."""
+    labels, count = labels_of(v), len(v.args)
+    key = id(labels), count  # its tuple keeps the labels alive
+    if key not in inference.keyed:
+        inference.keyed[key] = T.Tuple((T.Void(),) * count, labels)
+    return inference.keyed[key]
 
 
 def _no_item(form: Item[Any, Any], v: Var) -> Misfit:

@@ -122,6 +122,7 @@ class Inference:
         inner: the identities of knots that nothing outside of their component enters.
         containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for each side output, whether it passes and its key: its type and its first occurrence.
+        keyed: for the identity of the labels of a tuple and their number, a tuple type with these labels.
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class Inference:
         self.traces = traces or Traces(float_type)
         self.containers: list[tuple[Var, Var]] = []
         self.side_outputs: dict[tuple[bool, str], tuple[T.Type, Occurrence]] = {}
+        self.keyed: dict[tuple[int, int], T.Tuple] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
         self._tuples: dict[tuple[int, ...], Var] = {}
         self._effects: set[int] | None = None

@@ -94,12 +94,13 @@ class TraceRecorder(FunctionContext):
 
     def constant(self, array: HostArray) -> Tracer:
         """A constant, at level INVARIANT; equal constants share one tracer."""
-        array = array.astype(self.float_or(array.dtype.name), copy=False)
-        key = ("constant", array.shape, array.dtype, array.tobytes())
+        dtype = self.float_or(array.dtype.name) if self.float_type else T.dtype_name(array.dtype)
+        array = array.astype(dtype, copy=False)
+        key = ("constant", array.shape, dtype, array.tobytes())
         if key not in self._tracers:
             array = array.copy()
             array.flags.writeable = False
-            tracer = self._tracers[key] = self._new(T.Tensor(array.shape, array.dtype.name), INVARIANT)
+            tracer = self._tracers[key] = self._new(T.Tensor(array.shape, dtype), INVARIANT)
             self.constants.append((array, tracer.var))
         return self._tracers[key]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence as AnySequence
+from contextlib import suppress
 from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -278,13 +279,14 @@ class Tuple(Type):
         (left: Input, right: float32)
     """
 
-    __slots__ = ("items", "labels")
+    __slots__ = ("_places", "items", "labels")
 
     items: tuple[Type, ...]
     labels: Labels | None
+    _places: dict[Hashable, int]
 
     def __init__(self, items: AnySequence[Type] = (), labels: Labels | None = None) -> None:
-        items = tuple(items)
+        items, places = tuple(items), {}
         for i, item in enumerate(items):
             if not isinstance(item, Type):
                 raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
@@ -292,11 +294,11 @@ class Tuple(Type):
             labels = tuple(labels)
             if len(labels) != len(items):
                 raise ArrowValueError(f"{len(labels)} labels for a tuple type of {len(items)} items")
-            if len(set(labels)) != len(labels):
+            if len(places := {key: i for i, key in enumerate(labels)}) != len(labels):
                 raise ArrowValueError(f"a label appears twice in {labels!r}")
             if (moved := moved_label(labels)) is not None:
                 raise ArrowValueError(f"the label {moved!r} is the position of another item in {labels!r}")
-        self._seal(items=items, labels=labels)
+        self._seal(items=items, labels=labels, _places=places)
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -308,6 +310,21 @@ class Tuple(Type):
     def __iter__(self) -> Iterator[Type]:
         return iter(self.items)
 
+    def place(self, key: Hashable) -> int | None:
+        """The position of the item that `key` names: a label if the tuple has that label, else a position.
+
+        None if there is no such item.
+
+        Example:
+            >>> pair = Tuple((Input(), Void()), ("a", "b"))
+            >>> pair.place("b"), pair.place(-1), pair.place("c") is None
+            (1, 1, True)
+        """
+        with suppress(KeyError, TypeError):  # what has no hash is no label
+            return self._places[key]
+        count = len(self.items)
+        return key % count if isinstance(key, int) and -count <= key < count else None
+
     def _own(self) -> Hashable:
         return len(self.items)
 
@@ -316,19 +333,6 @@ class Tuple(Type):
 
     def _pieces(self) -> list[Any]:
         return tuple_pieces(self.items, self.labels)
-
-
-def place_of(key: Hashable, count: int, labels: Labels | None) -> int | None:
-    """The position of the item of a tuple that `key` names: a label, if the tuple has it, else a position.
-
-    None if there is no such item.
-
-    >>> place_of("b", 2, ("a", "b")), place_of(-1, 2, ("a", "b")), place_of("c", 2, None) is None
-    (1, 1, True)
-    """
-    if labels is not None and isinstance(key, Hashable) and key in labels:
-        return labels.index(key)
-    return key % count if isinstance(key, int) and -count <= key < count else None
 
 
 def moved_label(labels: Labels) -> Hashable | None:

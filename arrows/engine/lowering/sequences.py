@@ -179,7 +179,7 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
         if isinstance(key, slice):
             return TupleSymbol(symbol.items[key])
         assert isinstance(typed.input, T.Tuple)
-        place = typed.form.place(len(typed.input), typed.input.labels)
+        place = typed.form.place(typed.input)
         assert place is not None
         return symbol.items[place]
     literal = repr(key) if type(key) in (str, int) else writer.refer("KEY", key)

@@ -157,7 +157,7 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     if isinstance(typed.input, T.Tuple):
         if isinstance(key, slice):
             return value[key], path if path.items is None else path.joined(path.items[key])
-        place = form.place(len(typed.input), typed.input.labels)
+        place = form.place(typed.input)
         assert place is not None
         return value[place], path.child(key if path.items is None else place)
     try:
