@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def choice(inference: Inference, choice: Occurrence, form: Choice[Any, Any]) -> None:
     first_case, value = 0, choice.input
     if form.key_block is None:
-        inference.takes_object(choice)
+        inference.reads_object(choice.input, choice, choice.edge)
         value = Var(INPUT, cause=Cause(choice, reads=True))
     else:
         first_case = 1

@@ -41,7 +41,7 @@ def _labelled(inference: Inference, metric: Occurrence) -> Rule:
 
 
 def shared(inference: Inference, shared: Occurrence, form: AnyBlock) -> None:
-    inference.takes_object(shared)
+    inference.reads_object(shared.input, shared, shared.edge)
     value = Var(INPUT, cause=Cause(shared, reads=True))
     inference.enter(shared, form.parts[0], value, None, "shared", shared.output)
 

@@ -243,7 +243,7 @@ _explain_places = no_object(
 
 def read(inference: Inference, occurrence: Occurrence, form: Read[Any, Any]) -> Rule | None:
     if not form.counts:
-        inference.takes_object(occurrence)
+        inference.reads_object(occurrence.input, occurrence, occurrence.edge)
     inference.gives(occurrence, inference.floats(form.type))
     return _counted(occurrence) if form.counts else None
 

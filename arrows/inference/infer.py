@@ -88,9 +88,9 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
     with gc_paused():
         inference = Inference(root, float_type)
         typed = inference.infer(assumed)
-        traced = [(id(x.form), x.trace) for x in inference.occurrences if x.trace is not None]
+        traced = ((id(x.form), x.trace) for x in inference.occurrences if inference.repeats and x.trace)
         random = {form for form, trace in traced if trace.dropout_key is not None}  # they draw numbers
-        if not (inference.repeats and random):
+        if not random:
             return typed
         # Each place of a random block draws numbers of its own, so it has an occurrence of its own.
         return Inference(root, float_type, random, inference.traces).infer(assumed)
@@ -232,10 +232,6 @@ class Inference:
             self.solver.unify(occurrence.input if reads else occurrence.output, own)
         except Clash as clash:
             self.solver.failures.append(explain.contradiction(occurrence, own, reads, clash))
-
-    def takes_object(self, occurrence: Occurrence) -> None:
-        """Says that an occurrence reads its input as a Python object."""
-        self.reads_object(occurrence.input, occurrence, occurrence.edge)
 
     def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None) -> None:
         """Says that an occurrence reads `v` as a Python object, which comes over `edge`."""

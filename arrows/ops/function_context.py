@@ -114,7 +114,7 @@ def _tensors(
     """The operands as tensors; for an element-wise primitive, of one rank, by axes of size 1 in front."""
     rank, beside, values = 0, None, []
     if primitive.elementwise:
-        rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
+        rank = builtins.max([x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))], default=0)
     for x in operands:
         if not isinstance(x, TensorLike):
             try:
@@ -163,12 +163,11 @@ def _levels(
             f"{primitive.name}: sequences of different length: sequence {ragged[0]} and sequence "
             f"{ragged[1]} of the function's input are not known to have the same number of elements"
         )
-    domain = ragged[0]
-    like = next(value for value in values if value.rows == domain)
+    like = next(value for value in values if value.rows == highest)
     values = tuple(
-        value.context.apply(get("segment_broadcast"), (value,), {"domain": domain}, like)
+        value.context.apply(get("segment_broadcast"), (value,), {"domain": highest}, like)
         if value.rows == ROW
         else value
         for value in values
     )
-    return (ROW if primitive.collapses else domain), values
+    return (ROW if primitive.collapses else highest), values

@@ -322,8 +322,7 @@ class Tuple(Type):
         """
         with suppress(KeyError, TypeError):  # what has no hash is no label
             return self._places[key]
-        count = len(self.items)
-        return key % count if isinstance(key, int) and -count <= key < count else None
+        return key % len(self) if isinstance(key, int) and -len(self) <= key < len(self) else None
 
     def _own(self) -> Hashable:
         return len(self.items)

@@ -69,7 +69,7 @@ class Var:
         cause: who said what it is.
         keys: the labels of a tuple's items, and of all that meets it.
         link: the variable that this one was made equal to, if any.
-        waiting: what goes on when it becomes known.
+        waiting: the rules that go on when it becomes known, each with its context.
         relabelled: what follows when it loses labels: each gives a variable, and the labels of what meets it.
         type: the type, once it has no open part and somebody asked for it.
     """
@@ -79,7 +79,7 @@ class Var:
     cause: Cause | None = None
     keys: Keys = frozenset()
     link: Var | None = None
-    waiting: list[Running] | tuple[()] = ()
+    waiting: list[tuple[Rule, object]] | tuple[()] = ()
     relabelled: Sequence[Callable[[], tuple[Var, Keys]]] = ()
     type: T.Type | None = None
 
@@ -245,7 +245,7 @@ def inside(v: Var) -> Iterator[Var]:
         if id(x) not in seen:
             seen.add(id(x))
             yield x
-            todo += reversed(find(x).args)
+            todo += reversed(find(x).args)  # it may have become known meanwhile
 
 
 def occurs(v: Var, whole: Var) -> bool:
@@ -303,19 +303,6 @@ Rule: TypeAlias = "Generator[Wait, None, None]"
 FORWARD, BACKWARD, RULE, INPUT_OBJECT, ALIKE, OBJECT, LAYER, REST = range(8)
 
 
-@dataclass(slots=True, eq=False)
-class Running:
-    """A rule that has begun.
-
-    Attributes:
-        rule: the rest of it.
-        context: for whom it runs, for messages; nothing here looks inside.
-    """
-
-    rule: Rule
-    context: object
-
-
 class Solver:
     """One run of inference: its variables, its rules, its failures.
 
@@ -330,30 +317,29 @@ class Solver:
         self.readers: list[tuple[Var, Cause]] = []
         self.undecided: list[deque[tuple[Var, Default, object]]] = [deque() for _ in range(REST + 1)]
         self.passed_over = [0] * (REST + 1)  # so many at the end could not decide since something was decided
-        self.ready: deque[Running] = deque()
+        self.ready: deque[tuple[Rule, object]] = deque()
         self.typed: list[Var] = []  # they keep their type until some label is lost
 
     # Waiting
 
     def run(self, rule: Rule, context: object) -> None:
-        """Starts a rule."""
-        self.go_on(Running(rule, context))
+        """Runs a rule until it waits for what is open, or ends; notes what it cannot do.
 
-    def go_on(self, running: Running) -> None:
-        """Runs a rule until it waits for what is open, or ends; notes what it cannot do."""
+        Messages say for whom it runs by the `context`; nothing here looks inside.
+        """
         try:
-            for wanted in running.rule:
+            for wanted in rule:
                 v, other, *rank = wanted if isinstance(wanted, tuple) else (wanted, None)
                 v = find(v)
                 if v.con is None:
                     for open_one in (v, find(other)) if isinstance(other, Var) else (v,):
                         open_one.waiting = open_one.waiting or []
-                        open_one.waiting.append(running)
+                        open_one.waiting.append((rule, context))
                     if callable(other):
-                        self._may_decide(v, other, running.context, *rank)
+                        self._may_decide(v, other, context, *rank)
                     return
         except (Clash, ArrowTypeError, ArrowValueError) as error:
-            self.failures.append((running.context, error))
+            self.failures.append((context, error))
 
     def _may_decide(self, v: Var, default: Default, context: object, rank: int = RULE) -> None:
         queue = self.undecided[rank]
@@ -364,7 +350,7 @@ class Solver:
     def drain(self) -> None:
         """Goes on with all that can go on."""
         while self.ready:
-            self.go_on(self.ready.popleft())
+            self.run(*self.ready.popleft())
 
     def decide(self, ranks: Iterable[int] = range(REST + 1)) -> bool:
         """Lets one rule of these ranks decide what it waits for; returns whether one did.
@@ -427,22 +413,19 @@ class Solver:
                     self.relabel(b, a.keys)
                     a.relabelled = [*a.relabelled, *b.relabelled]
                     todo += zip(a.args, b.args, strict=True)
-                self._link(a, b)
+                b.link = a
 
     def _bind(self, a: Var, b: Var) -> None:
         """Makes the open variable `b` a link to `a`."""
         if a.con is None:
             a.waiting = [*a.waiting, *b.waiting] if b.waiting else a.waiting
-            self._link(a, b)
+            b.link = a
             return
         if a.args and occurs(b, a):
             raise Clash(a, b, infinite=True)
         self.ready.extend(b.waiting)
         b.waiting = ()
-        self._link(a, b)
-
-    def _link(self, kept: Var, gone: Var) -> None:
-        gone.link = kept
+        b.link = a
 
     # Python objects
 

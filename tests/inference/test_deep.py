@@ -148,16 +148,16 @@ def test_inference_is_linear(kind: str) -> None:
     counts = []
     for n in (250, 1000):
         runs = 0
-        go_on = Solver.go_on
+        run = Solver.run
 
-        def counted(self: Any, waiting: Any, go_on: Any = go_on) -> None:
+        def counted(self: Any, rule: Any, context: Any, run: Any = run) -> None:
             nonlocal runs
             runs += 1
-            go_on(self, waiting)
+            run(self, rule, context)
 
         block = deep(kind, n)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Solver, "go_on", counted)
+            patch.setattr(Solver, "run", counted)
             ar.infer(block)
         counts.append(runs / n)
     assert counts[1] <= 1.2 * counts[0]
