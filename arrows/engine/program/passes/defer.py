@@ -15,10 +15,12 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, closure
+from dataclasses import replace
+
+from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, closure, with_operands
 from arrows.engine.program.passes.tidy import with_views
 from arrows.engine.program.program import Program
-from arrows.ops import Var
+from arrows.ops import ROW, Var
 
 
 def defer(program: Program) -> Program:
@@ -42,9 +44,16 @@ def defer(program: Program) -> Program:
     def of(values: set[Var]) -> list[Instruction]:
         return [each for each in back if each not in pulls and not values.isdisjoint(each.writes)]
 
+    # Steps of a cycle read sequences, as attention does, anew from a slab that fits in the cache: copies for
+    # all steps would not, and took a quarter of the memory of an encoder-decoder's batch.
+    loads = [each for each in program.region("step") if isinstance(each, Gather) and each.result.rows > ROW]
+    if program.kernels or all(operand.early for operand in program.operands):
+        loads = []
+    new = {each.result: replace(each.result, id=program.next_number + n) for n, each in enumerate(loads)}
+    again = [replace(each, result=new[each.result]) for each in loads]
     return with_views(
         program.with_regions(
-            step_back=(*pulls, *of(in_step), *now),
+            step_back=(*pulls, *again, *(with_operands(each, new) for each in of(in_step)), *now),
             late=(*of(in_late), *waiting),
             deferred=(*of(in_deferred), *deferred),
         )

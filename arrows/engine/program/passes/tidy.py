@@ -44,9 +44,7 @@ def with_views(program: Program) -> Program:
     regions: dict[str, tuple[Instruction, ...]] = {}
     for name in program.regions:
         region = program.region(name)
-        wanted = {
-            var for instruction in region for var in instruction.reads if var in views and home[var] != name
-        }
+        wanted = {var for each in region for var in each.reads if var in views and home[var] != name}
         for view in reversed(views):
             if view in wanted:
                 wanted.update(var for var in views[view].reads if var in views and home[var] != name)
@@ -58,11 +56,7 @@ def with_views(program: Program) -> Program:
                 number += 1
                 operands = tuple(copies.get(var, var) for var in origin.operands)
                 made_again.append(replace(origin, operands=operands, result=copy))
-        loads = [instruction for instruction in region if isinstance(instruction, _LOADS)]
-        rest = [
-            with_operands(instruction, copies)
-            for instruction in region
-            if not isinstance(instruction, _LOADS)
-        ]
+        loads = [each for each in region if isinstance(each, _LOADS)]
+        rest = [with_operands(each, copies) for each in region if not isinstance(each, _LOADS)]
         regions[name] = (*loads, *made_again, *rest) if copies else region
     return prune(program.with_regions(**regions))
