@@ -45,7 +45,8 @@ class Layer(Written[A, B]):
         name: the name in messages, and of the parameters (`name/weight`).
 
     Raises:
-        ArrowTypeError: the name is not text; the class has an `__eq__`, a `__hash__` or slots.
+        ArrowTypeError: the name is not text; the class has an `__eq__`, a `__hash__` or slots; a `Function`
+            makes the layer, and would make another one at each call.
 
     Example:
         >>> import arrows as ar

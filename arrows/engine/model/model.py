@@ -358,9 +358,9 @@ class Model:
 
         Raises:
             InputError: an example does not fit.
-            ArrowTypeError: ``processes`` is no number; something cannot be pickled for the workers, or
-                written to the file; or nothing shows whether a later call has the same examples and
-                functions.
+            ArrowTypeError: ``processes`` is no number; ``executor`` is none, or stands beside ``processes``;
+                something cannot be pickled for the workers, or written to the file; or nothing shows whether
+                a later call has the same examples and functions.
             ArrowValueError: ``processes`` is less than 1, or ``cache`` names no file; or its file is
                 damaged, or does not fit the model or the examples: the message says how, and the file stays
                 as it is.
