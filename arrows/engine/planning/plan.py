@@ -87,11 +87,6 @@ class Operation:
         """The type of each tensor that a node gives."""
         return self.site.outputs
 
-    @property
-    def typed(self) -> Typed:
-        """The occurrence at its first site."""
-        return self.site.typed
-
     @cached_property
     def trace(self) -> Trace:
         """What it computes."""
@@ -164,7 +159,7 @@ def _form_name(form: AnyBlock) -> str:
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972).
+    """Numbers the strongly connected components of a graph in topological order (Kosaraju, Sharir 1981).
 
     The stack is explicit: a site graph may be as deep as the expression.
 
@@ -177,43 +172,31 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
     >>> components([[1], [2], [1, 3], []])
     [0, 1, 1, 2]
     """
-    count = len(successors)
-    index: list[int | None] = [None] * count
-    component: list[int | None] = [None] * count
-    low = [0] * count
-    path: list[int] = []
-    closed = clock = 0
-    for root in range(count):
-        if index[root] is not None:
-            continue
-        work = [(root, 0)]
+    finished: list[int] = []  # each node after all that it feeds, but for cycles
+    seen: set[int] = set()
+    predecessors: list[list[int]] = [[] for _ in successors]
+    for root, targets in enumerate(successors):
+        for target in targets:
+            predecessors[target].append(root)
+        work = [(root, False)]
         while work:
-            node, position = work.pop()
-            if position == 0:
-                index[node] = low[node] = clock
-                clock += 1
-                path.append(node)
-            else:
-                low[node] = min(low[node], low[successors[node][position - 1]])
-            for place in range(position, len(successors[node])):
-                target = successors[node][place]
-                target_index = index[target]
-                if target_index is None:
-                    work += [(node, place + 1), (target, 0)]
-                    break
-                if component[target] is None:  # still on the path
-                    low[node] = min(low[node], target_index)
-            else:
-                if low[node] == index[node]:
-                    while True:
-                        member = path.pop()
-                        component[member] = closed
-                        low[member] = count  # closed: it no longer lowers any node's low link
-                        if member == node:
-                            break
-                    closed += 1
-    # Tarjan closes sinks first, so the numbers are turned round.
-    return [closed - 1 - number for number in component if number is not None]
+            node, done = work.pop()
+            if done:
+                finished.append(node)
+            elif node not in seen:
+                seen.add(node)
+                work += [(node, True), *((target, False) for target in successors[node])]
+    component = [-1] * len(successors)
+    closed = 0
+    for root in reversed(finished):
+        pending = [root] if component[root] < 0 else []
+        while pending:
+            node = pending.pop()
+            if component[node] < 0:
+                component[node] = closed
+                pending += predecessors[node]
+        closed += component[root] == closed
+    return component
 
 
 def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> list[int]:
@@ -463,7 +446,8 @@ class Plan:
         else:
             component = [0] * len(lowered.sites)  # Looks et al. 2017: depth counts over the whole example
         self.lowered, self.schedule = lowered, schedule
-        self.shift = bits_for(max((len(site.outputs) for site in lowered.sites), default=1))
+        most = max((len(site.outputs) for site in lowered.sites), default=1)
+        self.shift = max(most - 1, 0).bit_length()  # tells so many outputs of a node apart
         self.operations = _operations(lowered, groups, slabs, component, schedule)
         self.slabs, self.results, self.metrics = slabs.slabs, slabs.results, slabs.metrics
         self.constant_rows = slabs.constant_rows
@@ -580,15 +564,6 @@ class Plan:
     def shares(self) -> bool:
         """Whether equal nodes of a batch may be one: not where one node at a time is what is wanted."""
         return self.schedule != "none"
-
-
-def bits_for(outputs: int) -> int:
-    """How many bits of a value id tell so many outputs of a node apart.
-
-    >>> bits_for(1), bits_for(2), bits_for(2048)
-    (0, 1, 11)
-    """
-    return max(outputs - 1, 0).bit_length()
 
 
 def _operations(

@@ -167,10 +167,6 @@ class Column:
         return Column(np.concatenate([column.values for column in columns]), offsets)
 
 
-# With so many examples and more, or so few values an example, one index array is faster than joining slices.
-_MANY, _FEW = 4096, 8
-
-
 class Selection:
     """Selects some examples from columns with these offsets.
 
@@ -179,35 +175,25 @@ class Selection:
     ([4, 1], [0, 1, 2])
     """
 
+    places: HostArray | slice
+
     def __init__(self, offsets: HostArray, indices: HostArray) -> None:
         starts, ends = offsets[indices], offsets[indices + 1]
-        self.bounds: list[tuple[int, int]] = [(0, 0)]
-        self.places: HostArray | None = None
-        count = len(starts)
+        count, self.places = len(starts), slice(0)
         if count == 1:
-            a, b = starts[0], ends[0]
-            self.offsets, self.bounds = np.array([0, b - a]), [(a, b)]
+            self.offsets, self.places = np.array([0, ends[0] - starts[0]]), slice(starts[0], ends[0])
             return
         lengths = ends - starts
         self.offsets = np.zeros(count + 1, np.int64)
         np.cumsum(lengths, out=self.offsets[1:])
-        if count == 0:
-            return
-        if bool((ends[:-1] == starts[1:]).all()):
-            self.bounds = [(int(starts[0]), int(ends[-1]))]
-        elif count < _MANY and self.offsets[-1] > _FEW * count:
-            self.bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
-        else:
+        if count and bool((ends[:-1] == starts[1:]).all()):
+            self.places = slice(int(starts[0]), int(ends[-1]))
+        elif count:
             self.places = np.repeat(starts - self.offsets[:-1], lengths) + np.arange(self.offsets[-1])
 
     def of(self, values: HostArray) -> Column:
         """The values of these examples."""
-        if self.places is not None:
-            return Column(values[self.places], self.offsets)
-        if len(self.bounds) == 1:
-            ((a, b),) = self.bounds
-            return Column(values[a:b], self.offsets)
-        return Column(np.concatenate([values[a:b] for a, b in self.bounds]), self.offsets)
+        return Column(values[self.places], self.offsets)
 
 
 class Outputs(NamedTuple):
