@@ -58,7 +58,7 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
         owner, spec = net.params.owner(name)
         if spec.has_gradient:  # zero where the batch does not reach it
             key = id(owner), spec.name
-            gradients[name] = sums[key] if key in sums else run.executor.no_gradient(owner, spec)
+            gradients[name] = sums[key] if key in sums else run.executor.parameter_gradients.zero(key, spec)
     return value, gradients
 
 

@@ -146,13 +146,7 @@ def _copy_kernel(
             value = writer.pulled(scope, number, var, "r", at)
         case _:
             value = writer.value(scope, var, "r", at)
-    if target == Argument("rows", var):
-        _write(writer, var, scope, "r", at, value)
-        return _kernel(writer, rows, [(size, scope)])
-    address = writer.word(target, f"{c_type(var)}*")
-    if isinstance(instruction, Pull):  # it is read there as well
-        address = f"(({c_type(var)}*){address})"
-    scope.lines.append(f"{address}[{place('r', size, at)}] = {value};")
+    _store(writer, target, var, scope, "r", at, value)
     return _kernel(writer, rows, [(size, scope)])
 
 
@@ -160,9 +154,15 @@ def _write(writer: KernelWriter, var: Var, scope: CodeBlock, row: str, at: RowPl
     """Writes a number to the memory of a value."""
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
-    type = c_type(var)
-    rows = writer.word(Argument("rows", var), f"const {type}*")
-    scope.lines.append(f"(({type}*){rows})[{place(row, var.type.size, at)}] = {value};")
+    _store(writer, Argument("rows", var), var, scope, row, at, value)
+
+
+def _store(
+    writer: KernelWriter, to: Argument, var: Var, scope: CodeBlock, row: str, at: RowPlace, value: str
+) -> None:
+    """Writes a number of a value to some memory, which may be read as well."""
+    rows = writer.rows(to, var)
+    scope.lines.append(f"(({c_type(var)}*){rows})[{place(row, var.type.size, at)}] = {value};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:

@@ -32,7 +32,7 @@ class RegionLaunches:
     def kernel(self, kernel: CKernel, needed: bool = True) -> Launch:
         """The launches of a kernel, one for each step; none if it is not needed in this batch."""
         if not needed:
-            return _nothing
+            return lambda number: None
         words = self._columns.words([self._columns.column(argument) for argument in kernel.arguments])
         return self._device.compile([kernel.source])[kernel.source.name].bind(words)
 
@@ -181,7 +181,3 @@ def _row_stride(matrix: Array) -> int | None:
 def _launch(launch: Launch, kept: Array, number: int) -> None:
     """Starts a launch; keeps the array alive that it reads."""
     launch(number)
-
-
-def _nothing(number: int) -> None:
-    """No launch."""

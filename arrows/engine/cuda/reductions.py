@@ -41,12 +41,8 @@ def is_reduction(equation: Equation) -> bool:
 
 def over_lanes(scope: CodeBlock, count: int, body: Body) -> None:
     """Writes a loop of each lane over its part of so many numbers."""
-    if count == 1:
-        block = scope.inner("if (j == 0)")
-        body(block, RowPlace("", 0, 1))
-    else:
-        block = scope.inner(f"for (int k = j; k < {count}; k += LANES)")
-        body(block, RowPlace("k", 0, count))
+    block = scope.inner(f"for (int k = j; k < {count}; k += LANES)")
+    body(block, RowPlace("k", 0, count))
     scope.close(block)
 
 

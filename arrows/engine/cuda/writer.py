@@ -6,12 +6,10 @@ from collections.abc import Iterable
 
 from arrows.engine.cuda.segments import collapsed, shifted
 from arrows.engine.program import (
-    TYPES,
     Argument,
     CodeBlock,
     Gather,
     LoadKeys,
-    NotInC,
     NumberWriter,
     Program,
     Pull,
@@ -33,6 +31,9 @@ class KernelWriter(NumberWriter):
     Args:
         program: with memory.
         inside: as of `NumberWriter`.
+
+    Attributes:
+        head: the lines that give the words names.
     """
 
     def __init__(self, program: Program, inside: Iterable[Equation] = ()) -> None:
@@ -41,30 +42,23 @@ class KernelWriter(NumberWriter):
         self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
         self.gathers = program.gather_numbers
         self._words: dict[Argument, int] = {}
-        self._pointers: list[str] = []
+        self.head: list[str] = []
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """What the words stand for."""
         return tuple(self._words)
 
-    @property
-    def head(self) -> list[str]:
-        """The lines that give the words names."""
-        return list(self._pointers)
-
     def word(self, argument: Argument, type: str) -> str:
         """The name of a word: of a number or of an address."""
         if argument not in self._words:
             number = self._words[argument] = len(self._words)
-            self._pointers.append(f"{type} w{number} = ({type})WORD({number});")
+            self.head.append(f"{type} w{number} = ({type})WORD({number});")
         return f"w{self._words[argument]}"
 
-    def rows(self, argument: Argument, dtype: str) -> str:
-        """The name of an address of numbers that are read."""
-        if dtype not in TYPES:
-            raise NotInC(dtype)
-        return self.word(argument, f"const {TYPES[dtype]}*")
+    def rows(self, argument: Argument, var: Var) -> str:
+        """The name of an address of numbers of a value that are read."""
+        return self.word(argument, f"const {c_type(var)}*")
 
     # -------------------------------------------------------------------------------------------- reading
 
@@ -79,9 +73,9 @@ class KernelWriter(NumberWriter):
     def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
         if var.rows == INVARIANT:
-            return f"{self.rows(Argument('once', var), var.type.dtype)}[{at}]"
+            return f"{self.rows(Argument('once', var), var)}[{at}]"
         if var in self.program.memory:
-            return f"{self.rows(Argument('rows', var), var.type.dtype)}[{place(row, var.type.size, at)}]"
+            return f"{self.rows(Argument('rows', var), var)}[{place(row, var.type.size, at)}]"
         match instruction := self.made_by.get(var):
             case Equation() as equation if is_view(equation):
                 return self.compute(scope, equation, row, at)
@@ -90,13 +84,13 @@ class KernelWriter(NumberWriter):
             case Pull(number=result):
                 return self.pulled(scope, result, var, row, at)
             case LoadKeys():
-                return f"{self.rows(Argument('keys', 0), 'uint64')}[{row}]"
+                return f"{self.rows(Argument('keys', 0), var)}[{row}]"
         return super().load(scope, var, row, at)
 
     def gathered(self, scope: CodeBlock, gather: Gather, row: str, at: RowPlace) -> str:
         """A number of a gathered row, from the slab."""
         number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
-        slab = self.rows(Argument("slab", number), var.type.dtype)
+        slab = self.rows(Argument("slab", number), var)
         index = self.word(Argument("index", number), "const int*")
         size = var.type.size // width
         if width == 1:
@@ -108,11 +102,10 @@ class KernelWriter(NumberWriter):
 
     def pulled(self, scope: CodeBlock, result: int, var: Var, row: str, at: RowPlace) -> str:
         """A number of a gradient: what lies there, and what the readers of the row have left."""
-        dtype, size = var.type.dtype, var.type.size
-        ready = self.rows(Argument("gradient", result), dtype)
+        size, ready = var.type.size, self.rows(Argument("gradient", result), var)
         offsets = self.word(Argument("pull offsets", result), "const int*")
         places = self.word(Argument("pull places", result), "const int*")
-        values = self.rows(Argument("pull values", result), dtype)
+        values = self.rows(Argument("pull values", result), var)
         total = scope.name(c_type(var), f"{ready}[{place(row, size, at)}]")
         # Named apart from the loops of reductions, whose counter the place may depend on.
         start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"

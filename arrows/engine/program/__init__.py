@@ -6,11 +6,6 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 
 from __future__ import annotations
 
-from arrows.engine.program.elements import (
-    ELEMENT_FUNCTIONS as ELEMENT_FUNCTIONS,
-    are_in_c as are_in_c,
-    element_lines as element_lines,
-)
 from arrows.engine.program.emitters.numbers import (
     FUNCTIONS as FUNCTIONS,
     INDEXING as INDEXING,
@@ -19,8 +14,10 @@ from arrows.engine.program.emitters.numbers import (
     NotInC as NotInC,
     NumberWriter as NumberWriter,
     RowPlace as RowPlace,
+    are_in_c as are_in_c,
     c_type as c_type,
     column as column,
+    element_lines as element_lines,
     is_in_c as is_in_c,
     join as join,
     number as number,

@@ -91,15 +91,11 @@ def _constant(load: LoadConstant) -> str:
     array = load.array
     first = array.reshape(-1)[:1]
     if array.size > 1 and array.tobytes() == first.tobytes() * array.size:
-        return _number(first[0])
+        return str(first[0])  # of a number of NumPy the shortest that gives it again in its own precision
     return _nested(array) if array.size <= MOST_NUMBERS else str(load.result.type)
 
 
 def _nested(array: HostArray) -> str:
     if not array.ndim:
-        return _number(array[()])
+        return str(array[()])
     return f"[{', '.join(map(_nested, array))}]"
-
-
-def _number(number: object) -> str:
-    return str(number)  # of a number of NumPy the shortest that gives it again in its own precision

@@ -14,7 +14,7 @@ import numpy as np
 
 from arrows.arrays import Array
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program import ELEMENT_FUNCTIONS, are_in_c, element_lines
+from arrows.engine.program import FUNCTIONS, are_in_c, element_lines
 from arrows.ops import RowSparse, Var
 from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
 from arrows.training.optimizers.rule import Gradient, Rule
@@ -25,7 +25,7 @@ _WORDS = 500
 _SQUARES = 16384  # threads that add squares, each in a fixed order, so that a step gives the same bits again
 
 _FUNCTIONS = f"""\
-{ELEMENT_FUNCTIONS}#ifndef OPTIMIZER_NUMBER
+{FUNCTIONS}#ifndef OPTIMIZER_NUMBER
 #define OPTIMIZER_NUMBER(i) optimizer_number(WORD(i))
 FUNCTION double optimizer_number(long long bits) {{
   union {{ long long bits; double number; }} word;

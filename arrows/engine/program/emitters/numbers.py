@@ -14,14 +14,13 @@ The same equations are computed in the same order; only the rounding of `tanh` a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any
 
-from arrows.engine.program.instructions import RowMap
+from arrows.engine.program.instructions import RowMap, box_of_slice
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, Var
 from arrows.ops.splitmix import GOLDEN
 
@@ -305,19 +304,6 @@ class CodeBlock:
             scope = scope.outer
         return None
 
-    def before_elements(self, row: str, at: RowPlace) -> CodeBlock:
-        """Where a number of a row is computed once: before the loop over the row's elements, if this is one.
-
-        Of a block in such a loop it is the block: what it computes may be there under its condition alone.
-        """
-        scope = self
-        # A place that names nothing of the loop; the items of threads and of reductions are outside of it.
-        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j", "k"}
-        while scope.elements is not None and scope.elements[1] == row and outside:
-            assert scope.outer is not None
-            scope = scope.outer
-        return scope
-
     def inner(self, head: str, elements: tuple[str, str] | None = None) -> CodeBlock:
         """A block in this one; `close` ends it, behind the lines that this one has by then."""
         return CodeBlock(self.fresh, self, head, elements)
@@ -375,7 +361,7 @@ class NumberWriter:
 
     def home(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> CodeBlock:
         """The block in which a number is computed, once for all that read it there."""
-        return scope.before_elements(row, at) if var.rows == ROW else scope
+        return scope
 
     def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
@@ -490,6 +476,30 @@ class NumberWriter:
         scope.close(block)
 
 
+def are_in_c(equations: Iterable[Equation]) -> bool:
+    """Whether all equations are element-wise ones that have been written in C, on numbers that C has."""
+    return all(is_in_c(each.primitive) and each.result.type.dtype in TYPES for each in equations)
+
+
+def element_lines(
+    equations: Sequence[Equation], numbers: Mapping[Var, str | float], results: Iterable[Var]
+) -> tuple[list[str], list[str]]:
+    """Lines of C that compute one number of each result, and the names of these numbers.
+
+    Args:
+        equations: element-wise ones of numbers, in order.
+        numbers: expressions in C, or constants, for what they read besides.
+        results: values that the equations make, or that they read.
+    """
+    writer = NumberWriter(equations)
+    for var, value in numbers.items():
+        text = value if isinstance(value, str) else number(value, var.type.dtype)
+        writer.formulas[var] = lambda scope, at, text=text: text  # type: ignore[misc]
+    scope = CodeBlock(writer.fresh)
+    names = [writer.value(scope, var, "r", RowPlace("", 0, 1)) for var in results]
+    return scope.lines, names
+
+
 LOOP_TYPE = "float32"
 """The element type of loops for numba."""
 
@@ -599,12 +609,9 @@ def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
     """Which ranges of a result's row are ranges of operands: the operand, where the range starts in the
     result, where in the operand, and how long it is."""
     result, name = equation.result, equation.primitive.name
-    attributes: dict[str, Any] = dict(equation.attributes)
     if name == "index":
-        (x,), key = equation.operands, attributes["key"]
-        if x.type.ndim == 1 and key and isinstance(key[0], tuple) and key[0][2] == 1:
-            return [(x, 0, key[0][0], result.type.size)]
-        return []
+        box = box_of_slice(equation) or ()
+        return [(equation.operands[0], 0, box[0][0], result.type.size)] if len(box) == 1 else []
     if name == "concat":
         if result.type.ndim != 1:
             return []

@@ -197,14 +197,10 @@ def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
         if isinstance(instruction, Gather):
             # Those of one slab are all differentiated, or none.
             if program.operands[instruction.operands[0]].differentiated:
-                moving.update(var for var in instruction.writes if _is_float(var))
+                moving.update(var for var in instruction.writes if var.type.floating)
         elif isinstance(instruction, LoadParameter) and instruction.spec.has_gradient:
             moving.add(instruction.result)
     for equation in equations:
-        if _is_float(equation.result) and not moving.isdisjoint(equation.operands):
+        if equation.result.type.floating and not moving.isdisjoint(equation.operands):
             moving.add(equation.result)
     return moving
-
-
-def _is_float(var: Var) -> bool:
-    return var.type.floating
