@@ -57,7 +57,8 @@ class Compositions:
         """The steps of a chain, where those that always follow one another are one."""
         group: list[Typed] = []
         for part in parts:
-            if group and not (_size(group) < _MOST_EQUATIONS and self._join(group[-1], part)):
+            follows = group and (_key(group[-1]), _key(part)) in self._pairs
+            if group and not (follows and _size(group) < _MOST_EQUATIONS):
                 yield self._compose(tuple(group))
                 group = []
             group.append(part)
@@ -79,9 +80,6 @@ class Compositions:
                 steps=steps,
             )
         return self._composed[steps]
-
-    def _join(self, first: Typed, second: Typed) -> bool:
-        return (_key(first), _key(second)) in self._pairs
 
 
 def _key(typed: Typed) -> Hashable:

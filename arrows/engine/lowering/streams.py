@@ -95,11 +95,9 @@ class Streams:
 
     def metric(self, name: str, type: T.Tensor, place: int) -> tuple[int, MetricStream]:
         """Lets what reaches ``place`` reach a metric; returns its number and its stream."""
-        names = [stream.name for stream in self.metrics]
-        if name not in names:
-            names.append(name)
+        numbers = {stream.name: number for number, stream in enumerate(self.metrics)}
+        if (number := numbers.get(name, len(numbers))) == len(numbers):
             self.metrics.append(MetricStream(name, type, self._flow.join(), name in self._labelled))
-        number = names.index(name)
         self._flow.link(self.metrics[number].place, place)
         return number, self.metrics[number]
 
@@ -109,13 +107,11 @@ class Streams:
 
     def tap(self, form: Tap, type: T.Type) -> tuple[int, TapStream]:
         """Adds a place where a tap stands; returns its number and its stream."""
-        names = [stream.name for stream in self.taps]
-        if form.key not in names:
-            names.append(form.key)
+        numbers = {stream.name: number for number, stream in enumerate(self.taps)}
+        if (number := numbers.get(form.key, len(numbers))) == len(numbers):
             objects = sum(isinstance(stream.values, int) for stream in self.taps)
             values = objects if T.holds(type, T.Input) else self._add_values(type)
             self.taps.append(TapStream(form.key, values))
-        number = names.index(form.key)
         self.tap_sites.append((number, form.show))
         return len(self.tap_sites) - 1, self.taps[number]
 

@@ -385,7 +385,7 @@ class BatchRunner:
             owner, spec = params.owner(name)
             if spec.has_gradient:
                 key = id(owner), spec.name
-                grads[name] = sums[key] if key in sums else executor.no_gradient(owner, spec)
+                grads[name] = sums[key] if key in sums else executor.parameter_gradients.zero(key, spec)
                 if key in lent or key not in sums:
                     of_engine.add(name)
         return Differentiated(

@@ -366,10 +366,6 @@ class Executor:
         """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
         self._once.clear()
 
-    def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
-        """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
-        return self.parameter_gradients.zero((id(owner), spec.name), spec)
-
     # ------------------------------------------------------------------------------------------- planning
 
     def merge(self, batch: WiredBatch, seed: DropoutSeed, seeds: LossSeeds = ()) -> PlannedBatch:

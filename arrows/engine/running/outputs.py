@@ -249,7 +249,7 @@ def raise_input_error(
         with suppress(ArrowValueError):  # errors of the reference's kernels name no place in the example
             explain(place)
     operation = plan.operations[refused.operation]
-    typed = operation.typed
+    typed = operation.site.typed
     steps = typed.steps if isinstance(typed, Composed) else (typed,)
     label = " >> ".join(step.form.label for step in steps)
     reason, hint = str(cause), ""
@@ -318,4 +318,4 @@ def _example(run: Run, operation: int, node: int) -> int:
 
 
 def _label(operation: Operation) -> str:
-    return f"{operation.name} ({operation.typed.form.site})"
+    return f"{operation.name} ({operation.site.typed.form.site})"
