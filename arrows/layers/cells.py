@@ -86,7 +86,7 @@ class MemoryCell(Cell[A, B]):
     @property
     def state(self) -> T.Tuple:
         """The type of the state (h, c)."""
-        return T.Tuple((T.Tensor((self.size,), self.dtype), T.Tensor((self.size,), self.dtype)))
+        return T.Tuple((T.Tensor((self.size,), self.dtype),) * 2)
 
     def gates(self, products: TensorLike) -> tuple[TensorLike, TensorLike]:
         """The update u, and the gates i, o, f1 .. fN as one tensor, from the products in this order."""

@@ -150,8 +150,9 @@ class Type:
             put(self, name, value)
         children = self.children
         put(self, "_hash", hash((type(self).__name__, self._own(), children)))
-        put(self, "width", sum([part.width for part in children]) or 1)
-        put(self, "has_input", isinstance(self, Input) or True in [part.has_input for part in children])
+        put(self, "width", sum([part.width for part in children]) if children else 1)
+        inside = True in [part.has_input for part in children] if children else isinstance(self, Input)
+        put(self, "has_input", inside)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
