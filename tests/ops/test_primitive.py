@@ -42,14 +42,16 @@ def test_a_registered_primitive_works_everywhere(cube: Primitive) -> None:
 
 
 def test_a_registered_reduction_is_computed_in_kernels() -> None:
-    """The fake device's arrays have no `prod`, so only a kernel can compute it."""
+    """The fake device's arrays refuse NumPy's functions, so only a kernel can compute it."""
     rule = lambda x, axes: T.Tensor(x.shape[:-1], x.dtype)  # noqa: E731
-    kernel = lambda xp, axes: lambda x, out=None: x.prod(axis=axes, out=out)  # noqa: E731
+    kernel = lambda xp, axes: lambda x, out=None: np.multiply.reduce(x, axis=axes, out=out)  # noqa: E731
     product = Primitive("product", rule, kernel, reduces=("1", "{0} * {1}"))
     block = ar.Vector(3) >> ar.Function(lambda x: ops.bind(product, x, axes=(-1,)) * 2.0)
     for device in ("cpu", "fake-kernels"):
         found = ar.to_numpy(ar.compile(block, device=device)([X, X * 2]))
         np.testing.assert_allclose(found, [2 * X.prod(), 16 * X.prod()], rtol=1e-6)
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        ar.compile(block, device="fake")([X])
 
 
 def test_names_of_arrows_are_taken() -> None:
