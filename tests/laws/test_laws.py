@@ -69,7 +69,8 @@ def by_layer(model: ar.Model, grads: Any) -> dict[tuple[int, str], Any]:
     made = {}
     for name in model.params:
         owner, spec = model.params.owner(name)
-        made[id(owner), spec.name] = dense(grads[name])
+        if spec.has_gradient:
+            made[id(owner), spec.name] = dense(grads[name])
     return made
 
 
@@ -139,6 +140,11 @@ def test_law(law: Law, record_property: Any) -> None:
     record_property("laws", ran)
     # Some draws meet a kink and are given up; laws with few parts have fewer draws than are asked for.
     assert ran >= min((1, 40)[NIGHTLY] * 8 // 10, max(tried // 2, 3))
+
+
+def test_what_is_not_trained_has_no_gradient_to_compare() -> None:
+    model = side(ar.Scalar("int32") >> ar.Embedding(4, 3, trainable=False) >> ar.FC(2))
+    assert [name for _, name in by_layer(model, model.value_and_grad([1, 3])[1])] == ["weight", "bias"]
 
 
 def test_every_combinator_claims_a_law_or_says_why_not() -> None:
