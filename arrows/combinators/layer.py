@@ -68,7 +68,8 @@ class Layer(Written[A, B]):
     foreign = "layer"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        if (context := innermost()) is not None and context.in_function:
+        # What has an effect, as Dropout, keeps nothing from call to call.
+        if not cls.effect and (context := innermost()) is not None and context.in_function:
             hint = "make the layer outside, and call it inside: ar.Function(lambda x: layer(x))"
             raise ShapeError(f"it makes a layer, {cls.kind}: each call would make another one", hint=hint)
         return super().__new__(cls, *args, **kwargs)

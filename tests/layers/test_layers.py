@@ -275,6 +275,11 @@ def test_a_layer_called_in_a_function_is_the_same_layer() -> None:
     assert str(t.output) == "float32"
 
 
+def test_a_function_may_make_what_has_no_parameters() -> None:
+    block = ar.Vector(3) >> ar.Function(lambda x: ar.Dropout(0.5)(x) * 2)
+    assert ar.compile(block)([[1, 2, 3]])[0].tolist() == block.eval([1, 2, 3]).tolist() == [2, 4, 6]
+
+
 def test_one_tuple_stands_for_its_items_where_a_layer_is_called() -> None:
     lstm, gru, loss = LSTMCell(3), ar.GRUCell(3), SquaredError()
     x, vectors, layer = [0.5, -1.0, 2.0], ar.Record((ar.Vector(3), ar.Vector(3))), FC(2)
