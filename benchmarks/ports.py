@@ -65,7 +65,7 @@ def _task(
     if write is not None:
         systems["arrows"] = _writing(net, write)
     if dynet.PYTHON is not None:
-        systems["dynet"] = dynet.system(name, copies(first), examples)
+        systems["dynet"] = dynet.system(name, copies(first), examples if write is None else [SAMPLE])
     count = {"word": len, "letter": len, "sentence": lambda _: 1}[each]
     mean = sum(map(count, examples)) / len(examples) if write is None else SAMPLE
     config = {"mode": f"port of {name}", "batch": batch}
