@@ -262,6 +262,7 @@ class Arena:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._arrays: dict[tuple[Hashable, Any], Any] = {}
+        self._views: dict[tuple[Hashable, Any], Any] = {}  # as each was asked for last
 
     def array(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
         """Returns an array of unspecified content.
@@ -271,11 +272,14 @@ class Arena:
             shape: its shape.
             dtype: its element type, a name or a type object; one name, one of the two.
         """
-        size = math.prod(shape)
-        kept = self._arrays.get((name, dtype))
-        if kept is None or kept.shape[0] < size:
-            kept = self._grow((name, dtype), size)
-        return kept[:size].reshape(shape)
+        key = name, dtype
+        view = self._views.get(key)
+        if view is None or view.shape != shape:
+            size, kept = math.prod(shape), self._arrays.get(key)
+            if kept is None or kept.shape[0] < size:
+                kept = self._grow(key, size)
+            view = self._views[key] = kept[:size].reshape(shape)
+        return view
 
     def rows(self, rows: BufferRows) -> Any:
         """Returns some rows of an array; those of one array are together, once it has been reserved."""
@@ -300,6 +304,7 @@ class Arena:
     def _grow(self, key: tuple[Hashable, Any], size: int) -> Any:
         kept = self._arrays.get(key)
         spare = _with_spare(size, 0 if kept is None else kept.shape[0])
+        self._views.pop(key, None)
         self._arrays[key] = self.device.empty((spare,), key[1])
         return self._arrays[key]
 
@@ -331,6 +336,7 @@ class Arena:
     def clear(self) -> None:
         """Lets go of everything."""
         self._arrays.clear()
+        self._views.clear()
 
 
 def _with_spare(size: int, held: int) -> int:

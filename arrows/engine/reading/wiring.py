@@ -88,7 +88,7 @@ def ranges_of(rows: HostArray, starts: HostArray, stops: HostArray) -> HostArray
     if len(rows) == 0:
         return np.zeros(len(starts), np.intp)
     steps = stops - starts - 1
-    first: HostArray = rows[np.minimum(starts, len(rows) - 1)]
+    first: HostArray = rows.take(starts, mode="clip")  # an empty piece may start where the last one stops
     first[rows[stops - 1] - first != steps] = -1
     # Most pieces that are no range show it at their end; all numbers are compared only where one may be.
     if ((first >= 0) & (steps > 1)).any():
@@ -185,7 +185,7 @@ class Selection:
             return
         lengths = ends - starts
         self.offsets = np.zeros(count + 1, np.int64)
-        np.cumsum(lengths, out=self.offsets[1:])
+        lengths.cumsum(out=self.offsets[1:])  # `np.cumsum` takes four times as long
         if count and bool((ends[:-1] == starts[1:]).all()):
             self.places = slice(int(starts[0]), int(ends[-1]))
         elif count:
@@ -372,7 +372,7 @@ def element_ids(
     for number, domain in enumerate(reader.domains):
         lengths = counts[first_count + number]
         ends = np.zeros(len(lengths) + 1, np.intp)
-        np.cumsum(lengths, out=ends[1:])
+        lengths.cumsum(out=ends[1:])
         for port in reader.ports:
             if port.domain == domain:
                 at = np.repeat(first - ends[:-1], lengths) + np.arange(ends[-1])

@@ -136,28 +136,26 @@ def plan_gather(
     indices = sort_indices(batch, slab_number, read) if number in code.indexed else None
     memory["slab", number] = slab = batch.slabs[slab_number]
     width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
-    whole, longest, held = range_of(read), count, gather.result in program.memory
+    whole, held = range_of(read), gather.result in program.memory
     if whole >= 0 and (held or program.kernels):
         wide = None if width == 1 else (count, *type.shape)
         memory["gathered", number] = BufferRows(slab, whole, whole + count * width, wide)
     if whole >= 0 and held:
         return RowIndex(None, None, indices)
-    if len(bounds) == 2:
-        first = [whole]
-    elif program.kernels and whole < 0:  # a kernel reads by index, whatever the rows of a step are
-        first = [whole] * (len(bounds) - 1)
+    cuts = bounds * width
+    if whole >= 0:
+        first = (cuts[:-1] + whole).tolist()
+    elif program.kernels or len(bounds) == 2:  # a kernel reads by index, whatever the rows of a step are
+        first = [-1] * (len(bounds) - 1)
     else:
-        cuts = bounds * width
         first = ranges_of(read, cuts[:-1], cuts[1:]).tolist()
-        longest = int(lengths_of(bounds).max())
     index = batch.upload.add(read) if -1 in first else None
     if program.memory.get(gather.result) == Place("gathered", number):
-        memory["gathered", number] = Buffer(
-            ("operand", code.operation.index, number), (count, *type.shape), type.dtype
-        )
+        name = "operand", code.operation.index, number
+        memory["gathered", number] = Buffer(name, (count, *type.shape), type.dtype)
     elif index is not None and not program.kernels:
         # Nobody reads the rows after the step, so operations share these.
-        shape = longest * width, *slab.shape[1:]
+        shape = width * int(lengths_of(bounds).max()), *slab.shape[1:]
         memory["gathered", number] = Buffer(("gather", number), shape, type.dtype)
     return RowIndex(first, index, indices)
 

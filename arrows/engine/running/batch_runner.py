@@ -434,8 +434,9 @@ class BatchRunner:
             if pieces == 1:
                 with explained_memory(executor, len(part)):
                     planned = executor.merge(part, part_dropout, seeds)
-                alone = int(batch.numbers[first]) if len(part) == 1 else None
-                pieces = self._pieces(executor, planned, alone, kept())
+                if self.executors.memory_limit is not None:
+                    alone = int(batch.numbers[first]) if len(part) == 1 else None
+                    pieces = self._pieces(executor, planned, alone, kept())
             if planned is None or pieces > 1:
                 cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()
                 smaller = [(first + a, part.select(slice(a, b))) for a, b in pairwise(cuts)]
@@ -477,8 +478,7 @@ class BatchRunner:
             kept: the bytes that the parts before have left for the caller.
         """
         limit, arena = self.executors.memory_limit, executor.arena
-        if limit is None:
-            return 1
+        assert limit is not None
         # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
         fixed = 2 * executor.parameter_gradients.dense_bytes + kept
         if batch_bytes(executor, planned) + fixed <= limit:

@@ -407,7 +407,7 @@ class Executor:
         """
         arena = self.arena if arena is None else arena
         planned.upload.send()
-        arena.reserve([*planned.slabs, *planned.waiting.values()])  # of these, parts are asked for
+        arena.reserve(planned.waiting.values())  # of these, parts are asked for
         slabs = [arena.array(*buffer) for buffer in planned.slabs]
         writes = self._first_writes(planned, slabs, carry)
         operations = {
@@ -488,7 +488,7 @@ class Executors:
         clock: of a profile that is being made; None at other times.
         memory_limit: the bytes that a batch may take; one that would take more runs in parts. None: no limit.
         arena: the memory that the executors share.
-        kept: those that have been asked for.
+        kept: those that have been asked for, by the arguments of `get`.
     """
 
     def __init__(
@@ -499,7 +499,7 @@ class Executors:
         self.clock: Clock | None = None
         self.memory_limit: int | None = None
         self.arena = Arena(self.device)
-        self.kept: dict[ExecutorChoices, Executor] = {}
+        self.kept: dict[Hashable, Executor] = {}
 
     def get(
         self,
@@ -519,18 +519,18 @@ class Executors:
         """
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
-        choices = ExecutorChoices(
-            seeds=self._seeds() if gradients else seeds,
-            inputs=tuple(site.index for name in sorted(inputs) for site in read_sites(self.plan, name)),
-            training=training,
-            jit=self.jit and self.device.name == "cpu",
-            precision=self.precision,
-        )
-        if choices not in self.kept:
-            self.kept[choices] = Executor(
-                self.plan, self.device, self.arena, self.params.of, choices, clock=self.clock
+        wanted = tuple(sorted(inputs)), training, gradients, seeds
+        if wanted not in self.kept:
+            choices = ExecutorChoices(
+                seeds=self._seeds() if gradients else seeds,
+                inputs=tuple(site.index for name in wanted[0] for site in read_sites(self.plan, name)),
+                training=training,
+                jit=self.jit and self.device.name == "cpu",
+                precision=self.precision,
             )
-        return self.kept[choices]
+            made_of = self.plan, self.device, self.arena, self.params.of, choices
+            self.kept[wanted] = Executor(*made_of, clock=self.clock)
+        return self.kept[wanted]
 
     def programs(self, name: str | None) -> Programs:
         """The programs that compute gradients, or results if there is no loss.

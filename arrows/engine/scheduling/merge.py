@@ -450,7 +450,7 @@ def _ports(
     rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)
     ports = list(rows)
     offsets: dict[int, HostArray] = {}
-    first, first_count = first + single, table.first_count[numbers]
+    first, first_count = first + single, table.first_count[numbers] if operation.domains else first
     for domain, ends, ids in element_ids(operation, table.sources, table.counts, first, first_count):
         offsets[domain] = ends
         ports.append(row_of[ids].astype(np.intp))
