@@ -5,9 +5,9 @@ A check before each call would cost every call; here the error that Python raise
 
 from __future__ import annotations
 
-import inspect
 import re
 import traceback
+from inspect import isfunction, signature
 
 import arrows.ops as ops  # a cycle: the operations are looked up by name when this runs
 from arrows.ops.errors import ShapeError
@@ -39,8 +39,9 @@ def explained(error: Exception) -> ShapeError | None:
         words = str(error)
         wrong = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", words)
         called = wrong and (vars(ops).get(wrong[1]) or getattr(TensorLike, wrong[1], None))
-        named = {name: f"{name}=" for name in inspect.signature(called).parameters} if called else {}
-        likely = did_you_mean(wrong[2], named, "operation_argument") if wrong and called else ""
+        # A user may give a function the name of a property, or of a module of `ops`.
+        named = {x: f"{x}=" for x in signature(called).parameters} if isfunction(called) else {}
+        likely = did_you_mean(wrong[2], named, "operation_argument") if wrong and named else ""
         if not likely:
             return None
     return ShapeError(words, hint=f"did you mean {likely}?" if likely else "")
@@ -56,7 +57,7 @@ def unknown_operation(name: str) -> str:
 
 
 def _names() -> dict[str, str]:
-    return {name: f"ops.{name}" for name in ops.__all__ if inspect.isfunction(vars(ops)[name])}
+    return {name: f"ops.{name}" for name in ops.__all__ if isfunction(vars(ops)[name])}
 
 
 def line_of(error: Exception) -> SourceLine | None:
