@@ -543,7 +543,7 @@ def check_depth(x: object) -> None:
         ArrowTypeError: more than 100 stand in one another.
     """
     inside = {0: x}  # by identity, since one tuple may stand at many places
-    for _ in range(100):
+    for _ in range(101):  # a hundred of them, and what the innermost holds
         nested = [y for y in inside.values() if isinstance(y, (tuple, Mapping))]
         inside = {id(z): z for y in nested for z in (y.values() if isinstance(y, Mapping) else y)}
         if not inside:
