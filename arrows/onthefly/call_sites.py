@@ -361,7 +361,7 @@ def _limit(trace: Trace) -> int:
     uses = [index_of(equation) for equation in trace.equations if _refuses(equation)]
     if any(use is None or use[1] is None or use[0] != trace.inputs[-1] for use in uses):
         return 0
-    return min((use[1] for use in uses if use and use[1]), default=1 << 31)
+    return min((use[1] for use in uses if use and use[1] is not None), default=1 << 31)
 
 
 def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueError) -> ArrowTypeError:

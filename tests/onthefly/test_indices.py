@@ -77,6 +77,7 @@ def test_indices_in_range_give_the_same_numbers_on_every_device(way: str) -> Non
 
 def test_a_refused_call_is_the_one_on_its_own_line() -> None:
     """Also where a call of the same layer on the same kind of operand was first met on another line."""
+    none = ar.Function(lambda i: ops.lookup(np.zeros((0, 2), "float32"), i))
     net, embed, score, judge = ar.OnTheFly(), ar.Embedding(3, 2), ar.FC(4), ar.SoftmaxCrossEntropy()
     for _ in range(2):
         with net.batch() as g:
@@ -84,7 +85,8 @@ def test_a_refused_call_is_the_one_on_its_own_line() -> None:
             count = len(net.call_sites.sites)
             right += [judge(score(embed(1)), 3), judge(score(embed(2)), 0)]
             assert len(net.call_sites.sites) == count  # a right index needs no call site of its own
-            for call in (lambda: embed(3), lambda: embed(-1), lambda: judge(score(embed(2)), 4)):
+            other, wrong = lambda: none(0), lambda: judge(score(embed(2)), 4)
+            for call in (lambda: none(0), other, wrong, lambda: embed(3), lambda: embed(-1)):
                 line = call.__code__.co_firstlineno
                 with pytest.raises(ar.ArrowValueError, match=f"test_indices.py:{line}(?!.* or )"):
                     g.numpy(call())
