@@ -199,6 +199,6 @@ def _array(value: object, dtype: str | None) -> HostArray:
     fraction = array.dtype.kind == "f" and result.dtype.kind in "iub"
     if fraction or (array.dtype.kind in "iu" and not np.array_equal(result, array)):
         reason = f"would lose its fraction in {name}" if fraction else f"does not fit into {name}"
-        hint = f"give an element type that holds it, such as {'float32' if fraction else 'int64'!r}"
+        hint = f"give an element type that holds it, such as {'float32' if fraction else array.dtype.name!r}"
         raise wrong_argument("a Constant", f"{value!r} {reason}", hint=hint)
     return result
