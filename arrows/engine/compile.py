@@ -80,7 +80,8 @@ def compile(
         The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
 
     Raises:
-        ArrowTypeError: the block is ill-typed, or its result is nothing a model can give.
+        ArrowTypeError: the block is ill-typed, its result is nothing a model can give, or an argument has a
+            wrong type.
         ArrowValueError: an argument that cannot be.
 
     Example:
