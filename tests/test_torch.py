@@ -117,7 +117,8 @@ def test_results_have_tensors_in_the_place_of_arrays() -> None:
 
 def test_a_step_of_either_side_is_seen_by_the_other() -> None:
     """Also through what the engine keeps of parameters: transposes, joined weights, sums of them."""
-    gate = ar.Function(lambda x: ar.FC(3, name="a")(x) * ar.FC(3, name="b")(x))
+    one, other = ar.FC(3, name="a"), ar.FC(3, name="b")
+    gate = ar.Function(lambda x: one(x) * other(x))
     cell = (
         ar.Map(ar.Vector(2) >> gate) >> ar.RNN(ar.LSTMCell(4, name="cell")) >> ar.GetItem(1) >> ar.GetItem(0)
     )
