@@ -12,7 +12,7 @@ import pytest
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Batch
-from tests.agree import agree
+from tests.agree import agree, agrees
 from tests.compare import dense
 from tests.profile import sampled
 
@@ -214,3 +214,11 @@ def test_train_step_takes_an_optimizer() -> None:
     for other in ("adam", None, dict):
         with pytest.raises(ar.ArrowTypeError, match="optimizer must be one such as"):
             model.train_step([[1.0, 2.0]], other)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_many_steps_multiply_by_transposes_that_are_copied(device: str) -> None:
+    block = ar.Map(ar.Vector(1)) >> ar.RNN(ar.GRUCell(2)) >> ar.GetItem(1) >> ar.Function(lambda h: h.sum())
+    model = ar.compile(block, device=device, float_type="float64", jit=False)
+    agrees(model, [[[n + k] for k in range(12)] for n in range(20)])
+    assert any(executor._transposes for executor in model.executors.kept.values())

@@ -315,7 +315,7 @@ class Executor:
         self._computed_indices = {} if device.xp is np else computed_indices(plan)
         self._constants: dict[int, Array] = {}
         self._once: dict[int, tuple[Array, ...]] = {}
-        self._transposes: dict[tuple[int, int], HostArray] = {}
+        self._transposes: dict[tuple[int, int], Array] = {}
         self.codes = {
             operation.index: self._code(operation, choices, {} if codes is None else codes)
             for operation in plan.operations
@@ -465,7 +465,7 @@ class Executor:
             )
         return self._once[o]
 
-    def _copied(self, key: tuple[int, int], view: HostArray) -> HostArray:
+    def _copied(self, key: tuple[int, int], view: Array) -> Array:
         """A copy of a transposed matrix in memory that is kept: OpenBLAS packs a view anew for each product.
 
         Without it a step of training takes 1.02 of the time (Tree-LSTM, state 300, batch 64) and 1.03 (two
@@ -473,7 +473,7 @@ class Executor:
         `python -m benchmarks pair` with `treelstm` and `bilstm`.
         """
         if key not in self._transposes:
-            self._transposes[key] = np.empty(view.shape, view.dtype)
+            self._transposes[key] = self.device.empty(view.shape, view.dtype)
         copy = self._transposes[key]
         for start in range(0, view.shape[1], 32):  # the columns that 32 rows fill stay in the cache
             copy[:, start : start + 32] = view[:, start : start + 32]
