@@ -172,17 +172,17 @@ FEW_TRANSPOSED = 16 if _BLOCKS else 8
 
 def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
     """[n, k] @ [k, m] on NumPy; a few rows are multiplied by blocks of columns, or one by one."""
-    n, (k, m) = a.shape[0], b.shape
-    if k == 1 and n * m > _HELD >> 2:  # BLAS takes five times as long
+    n = len(a)
+    if n > 1 and len(b) == 1 and n * b.size > _HELD >> 2:  # BLAS takes five times as long
         return HOST.multiply(a, b, out=out)
     if not 1 < n <= FEW_TRANSPOSED or n * b.size <= _LARGE:
         return matmul(a, b, out)
     if out is None:
-        out = HOST.empty((n, m), b.dtype)
+        out = HOST.empty((n, b.shape[1]), b.dtype)
     most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
     if _BLOCKS:
         width = _width_of_blocks(n, b)
-        for start in range(0, m, width):
+        for start in range(0, b.shape[1], width):
             matmul(a, b[:, start : start + width], out=out[:, start : start + width])
     elif b.nbytes <= _CACHED and n * b.itemsize <= most:
         HOST.matmul(a[:, None], b, out=out[:, None])

@@ -273,9 +273,7 @@ def test_a_layer_called_in_a_function_is_the_same_layer() -> None:
     xent = SoftmaxCrossEntropy()
     t = trace(lambda x, y: xent(dense(x), y), T.Tuple((T.Tensor((3,)), T.Tensor((), "int32"))))
     assert str(t.output) == "float32"
-
-
-def test_a_function_may_make_what_has_no_parameters() -> None:
+    # What has no parameters may be made there.
     block = ar.Vector(3) >> ar.Function(lambda x: ar.Dropout(0.5)(x) * 2)
     assert ar.compile(block)([[1, 2, 3]])[0].tolist() == block.eval([1, 2, 3]).tolist() == [2, 4, 6]
 

@@ -66,7 +66,9 @@ class _LaunchWriter(RegionWriter):
     def code(self) -> RegionCode:
         """The whole function, and its kernels."""
         code = super().code()
-        return RegionCode(partial(_keeping, code.make), code.source, tuple(self._in_c))
+        # A kernel knows the addresses of its arrays alone, so they live as long as what runs it.
+        kernels = tuple(self._in_c)
+        return RegionCode(lambda arrays: partial(_run, code.make(arrays), arrays), code.source, kernels)
 
     def _write(self, instruction: Instruction) -> None:
         match instruction:
@@ -183,11 +185,6 @@ class _LaunchWriter(RegionWriter):
         self.levels.add(var.rows)
         rows = self.memory("gathered", number)
         self.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
-
-
-def _keeping(make: Callable[[Frame], Callable[..., Any]], arrays: Frame) -> Callable[..., Any]:
-    """Binds a region to arrays, which then live as long: a kernel knows their addresses alone."""
-    return partial(_run, make(arrays), arrays)
 
 
 def _run(run: Callable[..., Any], _arrays: Frame, *arguments: object) -> Any:

@@ -58,7 +58,8 @@ class Compositions:
         group: list[Typed] = []
         for part in parts:
             follows = group and (_key(group[-1]), _key(part)) in self._pairs
-            if group and not (follows and _size(group) < _MOST_EQUATIONS):
+            size = sum(len(step.trace.equations) for step in group if step.trace is not None)
+            if group and not (follows and size < _MOST_EQUATIONS):
                 yield self._compose(tuple(group))
                 group = []
             group.append(part)
@@ -94,10 +95,6 @@ def _fits(first: Trace | None, second: Trace | None) -> bool:
     """Whether a function takes what another gives."""
     given = None if first is None else [var.type for var in first.results]
     return second is not None and given == [var.type for var in second.inputs]
-
-
-def _size(steps: Sequence[Typed]) -> int:
-    return sum(len(step.trace.equations) for step in steps if step.trace is not None)
 
 
 def compose(traces: Sequence[Trace]) -> Trace:

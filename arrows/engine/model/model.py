@@ -144,7 +144,12 @@ class Model:
             MemoryError: memory ran out; the message says how much the batch takes, and how many examples
                 would fit. Nothing is lost, and `memory_limit` runs such a batch in parts.
         """
-        return self._evaluate(self._call(examples, ids, step), training)
+        call = self._call(examples, ids, step)
+        with self._lock.mutex:
+            with naming_places(call.examples):
+                ran = self.runner.evaluate(call, training=training)
+            self.step += training
+            return self.noted(*ran)
 
     def predict(self, examples: Examples, *, batch_size: int = 256, errors: str = "stop") -> HostArray | Any:
         """The block's results for any number of examples, in their order, on the host.
@@ -581,13 +586,6 @@ class Model:
                     ran = run(batch=batch)
             except InputError as error:
                 return error
-            return self.noted(*ran)
-
-    def _evaluate(self, call: ModelCall, training: bool) -> Any:
-        with self._lock.mutex:
-            with naming_places(call.examples):
-                ran = self.runner.evaluate(call, training=training)
-            self.step += training
             return self.noted(*ran)
 
     def noted(self, result: Any, record: CallRecord, outputs: Outputs) -> Any:

@@ -59,8 +59,7 @@ def test_what_depth_misses():
         operation += [0] * length + [1]
         depth += list(range(length + 1))
         edges += [(first + i, first + i + 1) for i in range(length)]
-    source, target = np.array(edges).T
     heavy = np.array([True, False])
-    found = agenda(RANKS["agenda"], np.array(operation), np.array(depth), source, target, heavy)
+    found = agenda(RANKS["agenda"], np.array(operation), np.array(depth), *np.array(edges).T, heavy)
     assert len(set(found.tolist())) == 5
     assert len({found[n] for n, o in enumerate(operation) if o == 1}) == 1

@@ -12,6 +12,8 @@ for all words instead of one small one in each step::
                                                         %8: float32[4] row = matmul(%2, %7)
                                                         %9: float32[4] row = add(%6, %8)
 
+A bias that is added to the whole product is added to its early part.
+
 An operation is split at its products: what depends on early operands and on no product of them is left in the
 steps, where it costs nothing to speak of and needs no memory.
 
@@ -34,11 +36,9 @@ def split(program: Program) -> Program:
     Args:
         program: a forward program.
     """
-    early = {number for number, operand in enumerate(program.operands) if operand.early}
     # Where all operands are early there is one step anyway.
-    if not early or len(early) == len(program.operands):
-        return program
-    if any(operand.level != ROW for operand in program.operands):
+    one_kind = len({operand.early for operand in program.operands}) < 2
+    if one_kind or any(operand.level != ROW for operand in program.operands):
         return program
     return _move(rewrite(program, _splitting(program)))
 
@@ -59,6 +59,14 @@ def _splitting(program: Program) -> Rule:
 
         for operand in operands:
             is_early(operand)  # of a long chain of equations one by one, as they come
+        if equation.primitive.name == "add":
+            # (early + late) + bias becomes (early + bias) + late, 5 % of a chain of LSTM steps.
+            total, bias = sorted(operands, key=is_early)
+            made = recorder.made_by.get(total.var)
+            if made is not None and made.primitive.name == "add" and is_early(bias):
+                late, first = sorted(map(recorder.tracer, made.operands), key=is_early)
+                if is_early(first) and first.rows == ROW and late.type == first.type == equation.result.type:
+                    return (first + bias) + late
         if equation.primitive.name != "matmul":
             return None
         left, right = operands

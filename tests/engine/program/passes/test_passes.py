@@ -256,14 +256,16 @@ once
 early
 + %2: float32[3] row = gather 0
 + %9: float32[4] row = matmul(%2, %8)
++ %13: float32[4] row = add(%9, %1)
 step
 - %2: float32[3] row = gather 0
 - %4: float32[7] row = concat(%2, %3, axis=-1)
 - %5: float32[4] row = matmul(%4, %0)
 - %6: float32[4] row = add(%5, %1)
+- %7: float32[4] row = tanh(%6)
 + %11: float32[4] row = matmul(%3, %10)
-+ %12: float32[4] row = add(%9, %11)
-+ %6: float32[4] row = add(%12, %1)""",
++ %14: float32[4] row = add(%13, %11)
++ %7: float32[4] row = tanh(%14)""",
     ),
 ]
 
