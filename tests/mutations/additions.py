@@ -82,7 +82,8 @@ def of_a_cell_whose_gate_is_behind(f, g):
     return (f & g) >> cell, lambda: (f & g >> LONGER) >> cell
 
 
-@mutation("recursion", "what is declared is what comes out", r"tree", *SIZES)
+# A layer that joins what is declared with what comes out meets both lengths before the tree does.
+@mutation("recursion", "what is declared is what comes out", r"tree", SIZES[0], SIZES[1] + "|on two types")
 def declared_by_its_output(f, join):
     def recursion(size: int) -> Any:
         @ar.fix(output_type=[size])
