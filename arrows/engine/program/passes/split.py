@@ -17,7 +17,7 @@ A bias that is added to the whole product is added to its early part.
 An operation is split at its products: what depends on early operands and on no product of them is left in the
 steps, where it costs nothing to speak of and needs no memory.
 
-Without it a training step takes 1.5 times as long (two bidirectional LSTMs of 256, batch 16: `python -m
+Without it a training step takes 1.6 times as long (two bidirectional LSTMs of 256, batch 16: `python -m
 benchmarks.passes`).
 """
 
