@@ -60,7 +60,7 @@ def _splitting(program: Program) -> Rule:
         for operand in operands:
             is_early(operand)  # of a long chain of equations one by one, as they come
         if equation.primitive.name == "add":
-            # (early + late) + bias becomes (early + bias) + late, 5 % of a chain of LSTM steps.
+            # (early + late) + bias becomes (early + bias) + late: 5 % less for a chain (`benchmarks growth`).
             total, bias = sorted(operands, key=is_early)
             made = recorder.made_by.get(total.var)
             if made is not None and made.primitive.name == "add" and is_early(bias):
