@@ -19,7 +19,7 @@ from arrows.engine.lowering.lower import EMITTERS
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.program.pipeline import OPTIONAL
 from arrows.engine.reference.interpreter import MEANINGS
-from arrows.inference.forms import RULES
+from arrows.inference.rules import RULES
 from tests.engine.program.passes.test_passes import CASES as PASSES
 from tests.engine.scheduling.test_merge import EXAMPLES, tree
 from tests.layers.test_layers import CASES as LAYERS
@@ -106,7 +106,7 @@ def test_layer() -> None:
 
 def test_form() -> None:
     tables = {
-        "RULES of arrows/inference/forms.py: its typing": RULES,
+        "RULES of arrows/inference/rules.py: its typing": RULES,
         "MEANINGS of arrows/engine/reference/interpreter.py: its meaning": MEANINGS,
         "EMITTERS of arrows/engine/lowering/lower.py: the code that reads it": EMITTERS,
     }

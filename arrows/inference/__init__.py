@@ -4,7 +4,7 @@
 engine, drawings and the command line read this tree. `typed_tree` prints it. `visible`
 selects the parts that the author of an expression wrote, and `title` names a block in one line.
 
-Each family of core forms has a file with its rules and explanations; `forms` has their tables.
+`rules` has the typing rule of each core form, with those of `elements`; `messages` has the texts of errors.
 """
 
 from arrows.combinators import title as title

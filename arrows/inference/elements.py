@@ -1,5 +1,5 @@
-"""Forms that take elements (`GetItem`, `Nth`, `GroupBy`), read objects (`Read`), or treat every element alike
-(`Map`, `Zip`, `Broadcast`).
+"""The typing rules of forms that take elements (`Item`, `Nth`, `GroupBy`), treat every element alike (`Map`,
+`Zip`, `Broadcast`), go over them in order or two by two (`Loop`, `Reduce`), or read objects (`Read`).
 """
 
 from __future__ import annotations
@@ -7,31 +7,35 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import AnyBlock, Item, NoItem, Nth, Read
-from arrows.inference.explain import refused
-from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import name_of, no_object
-from arrows.inference.rules import (
+from arrows.combinators import AnyBlock, InferredZeros, Item, Loop, NoItem, Nth, Read
+from arrows.inference.messages import (
     Misfit,
-    as_sequence,
-    explain_element,
-    explain_mixed_items,
-    is_no_object,
-    items,
-    spread,
-    until_end,
+    last_of,
+    meet,
+    name_of,
+    network_result,
+    no_object,
+    passes,
+    problem,
+    refused,
+    side_of,
 )
+from arrows.inference.typed import Edge, Occurrence
 from arrows.typesys import (
     ENDLESS,
     FINITE,
     INPUT,
+    VOID,
+    ArrowTypeError,
     Cause,
+    Clash,
     Default,
     Keys,
     Rule,
     Var,
     differing_labels,
     find,
+    items_of,
     kind_of,
     labels_of,
     notation,
@@ -43,6 +47,117 @@ from arrows.typesys import (
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
+
+
+# Containers, as the rules read them
+
+
+def is_no_object(v: Var) -> bool:
+    """Whether elements of this type prove that their container is no Python object."""
+    con = find(v).con
+    return con is not None and con is not INPUT
+
+
+def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
+    """The items of a tuple of so many, which `takes` describes.
+
+    Raises:
+        Misfit: it is something else.
+    """
+    found = items_of(v)
+    if kind_of(v) == "tuple" and len(found) == count:
+        return found
+    actual = f"a tuple of {len(found)}" if kind_of(v) == "tuple" else notation(v)
+    raise Misfit(f"{takes}, and it gets {actual}", hint)
+
+
+def as_sequence(inference: Inference, occurrence: Occurrence, container: Var, element: Var) -> Default:
+    """Decides that an open container is a sequence, if its elements are no Python objects."""
+
+    def decide() -> bool:
+        if not is_no_object(element):
+            return False
+        inference.solver.unify(container, sequence_of(element, cause=Cause(occurrence, reads=True)))
+        return True
+
+    inference.containers.append((container, element))
+    return decide
+
+
+def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
+    """Passes the elements of the container `v` to `element`; returns whether it ends, which may be open.
+
+    Raises:
+        Misfit: `v` has no elements.
+    """
+    v, solver, kind = find(v), inference.solver, edge.owner.form.kind
+    if v.con is INPUT:
+        solver.join(Var(INPUT, cause=v.cause), element, edge)
+        return Var(FINITE)
+    if isinstance(v.con, T.Type):
+        hint = "Map reads a Python list itself: leave out the block that reads it first, or leave out the Map"
+        hint = hint if kind == "Map" and isinstance(v.con, T.Tensor) else ""
+        raise Misfit(f"{kind} goes over the elements of a sequence, and {v.con} has none", hint)
+    if not v.args:
+        raise Misfit(f"an empty tuple has no elements, so {kind} cannot know their type")
+    for part in parts_of(v):
+        solver.join(part, element, edge)
+    return Var(FINITE) if kind_of(v) == "tuple" else v.args[1]
+
+
+def until_end(
+    inference: Inference,
+    container: Var,
+    element: Var,
+    edge: Edge,
+    *,
+    what: str = "",
+    endless: tuple[str, str],
+) -> Rule:
+    """Passes the elements of a container that must end to `element`.
+
+    Args:
+        inference, container, element: as given.
+        edge: over which the elements pass.
+        what: what the container is, in words, where the form reads more than it.
+        endless: the reason and the hint if it has no end.
+    """
+    yield container, as_sequence(inference, edge.owner, container, element)
+    v = find(container)
+    if what and isinstance(v.con, T.Type) and v.con is not INPUT:
+        raise Misfit(f"{what} is {v.con}, which has no elements")
+    if kind_of(v) != "broadcast":
+        end = spread(inference, v, element, edge)
+        yield end
+        if find(end).con == FINITE:
+            return
+    raise Misfit(*endless)
+
+
+_explain_one = passes("cannot give the elements to {part}, the block of {owner}", "an element")
+
+
+def explain_element(edge: Edge, clash: Clash) -> ArrowTypeError:
+    """Explains why an element cannot pass to the block that a form applies to each."""
+    owner = edge.owner
+    if kind_of(owner.input) == "tuple":
+        return explain_mixed_items(edge, clash)
+    return _explain_one(edge, clash)
+
+
+def explain_mixed_items(edge: Edge, clash: Clash) -> ArrowTypeError:
+    """Explains why the items of a tuple cannot be the elements: their types differ."""
+    owner = edge.owner
+    likely = network_result(owner.input)
+    return problem(
+        f"cannot go over {notation(owner.input)} with {name_of(owner)}",
+        owner,
+        likely[0]
+        or "a tuple has elements only if all its items have one type, "
+        f"and here they are {notation(clash.right)} and {notation(clash.left)}",
+        likely[1] or "take the items one by one: ar.Record or ar.GetItem",
+    )
+
 
 # Items by key
 
@@ -263,6 +378,9 @@ def _counted(occurrence: Occurrence) -> Rule:
             raise Misfit("an endless sequence has no length")
 
 
+# Every element alike
+
+
 def map_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     element, end = Var(), Var()
     edge = Edge(occurrence, 0, explain_element)
@@ -308,3 +426,144 @@ def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
 
 def broadcast(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> None:
     inference.gives(occurrence, sequence_of(occurrence.input, Var(ENDLESS), Cause(occurrence)))
+
+
+# Folds
+
+
+def reduce(inference: Inference, reduce: Occurrence, form: AnyBlock) -> None:
+    combine, default = form.parts
+    inference.solver.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
+    neighbours = tuple_of([reduce.output, reduce.output])
+    combined = inference.enter(reduce, combine, neighbours, Edge(reduce, 0, _explain_neighbours), "combine")
+    edge = Edge(reduce, 1, _explain_default_input)
+    defaulted = inference.enter(reduce, default, Var(VOID), edge, "default")
+    inference.solver.join(combined.output, reduce.output, Edge(reduce, 0, _explain_reduced))
+    inference.solver.join(defaulted.output, reduce.output, Edge(reduce, 1, _explain_reduced))
+
+
+def loop(inference: Inference, loop: Occurrence, form: Loop[Any, Any]) -> None:
+    solver = inference.solver
+    element, state, output = Var(), loop.output if form.folds else Var(), Var()
+    if not form.folds:
+        inference.gives(loop, tuple_of([sequence_of(output, cause=Cause(loop)), state], cause=Cause(loop)))
+    container, first, edge = loop.input, Var(VOID), Edge(loop, 1, _explain_start_input)
+    if form.initial_state_from_input:
+        container, first = Var(), Var()
+        inference.solver.run(_container_and_start(inference, loop, container, first), loop)
+    inference.solver.run(_elements(inference, loop, container, element), loop)
+    explain_pair = _explain_fold_pair if form.folds else _explain_pair
+    pair = tuple_of([state, element] if form.folds else [element, state])
+    step = inference.enter(loop, form.parts[0], pair, Edge(loop, 0, explain_pair), form.cell_word)
+    start = inference.enter(loop, form.parts[1], first, edge, "initial_state")
+    solver.join(start.output, state, Edge(loop, 1, _explain_state))
+    result = state if form.by_state else tuple_of([output, state])
+    solver.join(step.output, result, Edge(loop, 0, _explain_state))
+    if form.by_state and not form.folds:
+        inference.solver.run(_output(inference, state, output), loop)
+
+
+def _container_and_start(inference: Inference, fold: Occurrence, container: Var, start: Var) -> Rule:
+    """`initial_state_from_input`: the input is the pair of a sequence and an initial state."""
+    yield fold.input
+    takes = "with initial_state_from_input it takes the pair of a sequence and an initial state"
+    again = f"ar.{fold.form.kind}(..., initial_state_from_input=True)"
+    hint = f"put them side by side first: (sequence & state) >> {again}"
+    for part, item in zip((container, start), items(fold.input, 2, takes, hint), strict=True):
+        inference.solver.unify(part, item)
+
+
+def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
+    """`Loop` and `Reduce`: passes the elements of the container to the step."""
+    endless = (
+        f"an endless sequence has no last element, so {fold.form.kind} would never end",
+        "zip it with a sequence, and go over the result",
+    )
+    return until_end(inference, container, element, Edge(fold, 0, explain_element), endless=endless)
+
+
+def _output(inference: Inference, state: Var, output: Var) -> Rule:
+    """`RNN`: the output is the state, or the first item of a state that is a tuple."""
+    yield state
+    inference.solver.unify(output, next(iter(items_of(state)), state))
+
+
+_explain_pair = passes(
+    "cannot give (element, state) to {part}, the {role} of {owner}",
+    "(element, state)",
+    "the {role} of {a} takes a pair: the next element, and the state so far",
+)
+_explain_fold_pair = passes(
+    "cannot give (state, element) to {part}, the {role} of {owner}",
+    "(state, element)",
+    "the {role} of {a} takes a pair: the state so far, and the next element",
+)
+_explain_start_input = passes(
+    "cannot start {owner} from {part}",
+    "initial state of {a}",
+    "the initial state of {a} gets no input: use ar.Zeros(type) or ar.Constant(value)",
+)
+_explain_neighbours = passes(
+    "cannot give (element, element) to {part}, the combine of {owner}",
+    "(element, element)",
+    "the combine of a Reduce takes a pair of elements: two neighbours",
+)
+_explain_default_input = passes(
+    "cannot use {part} as the default of {owner}",
+    "without elements",
+    "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)",
+)
+
+
+def _explain_reduced(edge: Edge, clash: Clash) -> ArrowTypeError:
+    """Explains why the result of the combining block or of the default cannot be that of the `Reduce`."""
+    reduce, last = edge.owner, last_of(edge.part)
+    return meet(
+        f"cannot reduce with {name_of(last)}",
+        None,
+        last,
+        reduce.output,
+        edge.part.output,
+        reduce,
+        results=True,
+        left_name="an element",
+        left_site=reduce.form.site,
+        hint="the default of a Reduce must have the type of its elements"
+        if edge.index
+        else "a Reduce gives the type of its elements; use a Fold to get another type",
+    )
+
+
+def _explain_state(edge: Edge, clash: Clash) -> ArrowTypeError:
+    """Explains why the result of the initial state or of the step cannot be the state of a `Loop`."""
+    form, (step, start) = edge.owner.form, edge.owner.parts
+    assert isinstance(form, Loop)
+    first, result, last = find(start.output), find(step.output), last_of(step)
+    if not form.folds and not form.by_state and result.con is not None:
+        items = items_of(result)
+        if len(items) != 2:
+            return problem(
+                f"cannot scan with {name_of(last)}",
+                step,
+                f"the step of a Scan must give a pair, an output and the next state, not {notation(result)}",
+                "for a cell that gives its state alone use ar.RNN(cell)",
+                side_of(last),
+            )
+        result = items[1]
+    if first.con is None or result.con is None:
+        first, result = clash.left, clash.right
+    given = "zeros of its state" if isinstance(start.form, InferredZeros) else ""
+    given = "item 1 of its input" if form.initial_state_from_input else given
+    return meet(
+        f"cannot {'fold' if form.folds else 'scan'} with {name_of(last)} from "
+        + (given or name_of(last_of(start))),
+        None if given else last_of(start),
+        last,
+        first,
+        result,
+        edge.owner,
+        results=True,
+        left_name=given,
+        left_site=form.site,
+        hint="the initial state and every step must be of the same type",
+    )

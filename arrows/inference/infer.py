@@ -17,21 +17,20 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from arrows.combinators import AnyBlock, Token, as_block, core_form
-from arrows.inference import explain
-from arrows.inference.apply import check_parameters
 from arrows.inference.elements import check_keys
-from arrows.inference.forms import CHECKS, RULES
-from arrows.inference.occurrences import (
+from arrows.inference.messages import contradiction, failure, still_open, too_large
+from arrows.inference.rules import CHECKS, RULES, check_parameters
+from arrows.inference.typed import (
     ASSUMED,
     Edge,
     Occurrence,
     Path,
     Traces,
+    Typed,
     blocks_with,
     build_typed,
     outermost_first,
 )
-from arrows.inference.typed import Typed
 from arrows.typesys import (
     FORWARD,
     INPUT,
@@ -176,7 +175,7 @@ class Inference:
             occurrence.entered = True
             self.occurrences.append(occurrence)
             if len(self.occurrences) > _MOST_OCCURRENCES:
-                raise explain.too_large(occurrence, f"{_MOST_OCCURRENCES:,} places")
+                raise too_large(occurrence, f"{_MOST_OCCURRENCES:,} places")
             mark = len(todo)
             try:
                 rule = RULES[core_form(occurrence.form)](self, occurrence, occurrence.form)
@@ -231,7 +230,7 @@ class Inference:
         try:
             self.solver.unify(occurrence.input if reads else occurrence.output, own)
         except Clash as clash:
-            self.solver.failures.append(explain.contradiction(occurrence, own, reads, clash))
+            self.solver.failures.append(contradiction(occurrence, own, reads, clash))
 
     def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None) -> None:
         """Says that an occurrence reads `v` as a Python object, which comes over `edge`."""
@@ -317,7 +316,7 @@ class Inference:
                 solver.drain()
             check_parameters(self.occurrences)
             check_keys(self)
-            raise explain.failure(self, *solver.failures[0])
+            raise failure(self, *solver.failures[0])
         if not input_assumed:  # keys came back from what it meets: no block gave the input any
             solver.drop_labels(root.input)
 
@@ -351,11 +350,11 @@ class Inference:
         for occurrence in self.occurrences:
             input, output = self.solver.ground(occurrence.input), self.solver.ground(occurrence.output)
             if input is None or output is None:
-                error = explain.still_open(self)
+                error = still_open(self)
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
-                raise explain.too_large(occurrence, f"{MAX_PARTS:,} parts in a type")
+                raise too_large(occurrence, f"{MAX_PARTS:,} parts in a type")
             types.append((input, output))
         check_keys(self)
         for occurrence in self.occurrences:

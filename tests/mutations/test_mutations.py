@@ -11,7 +11,7 @@ from hypothesis import assume, given, strategies as st
 import arrows as ar
 from arrows.combinators import parts_first, title
 from arrows.engine.planning import parameters as params
-from arrows.inference.reasons import NAME
+from arrows.inference.messages import NAME
 from tests.generate import PRODUCTIONS, cases
 from tests.generation import parts
 from tests.generation.build import Build
