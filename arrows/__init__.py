@@ -83,8 +83,7 @@ from arrows.typesys import (
     ArrowTypeError as ArrowTypeError,
     ArrowValueError as ArrowValueError,
     InputError as InputError,
-    did_you_mean,
-    exports,
+    names,
     types as types,
 )
 from arrows.version import __version__ as __version__
@@ -100,7 +99,7 @@ if TYPE_CHECKING:
         training as training,
     )
     from arrows.data import Vocabulary as Vocabulary
-    from arrows.documents.infer import infer_block as infer_block
+    from arrows.documents import infer_block as infer_block
     from arrows.engine import (
         BatchMemoryError as BatchMemoryError,
         ByNodes as ByNodes,
@@ -118,14 +117,14 @@ if TYPE_CHECKING:
         save_model as save_model,
     )
     from arrows.onthefly import LazyBatch as LazyBatch, LazyTensor as LazyTensor, OnTheFly as OnTheFly
-    from arrows.training.batching import Bucketed as Bucketed
+    from arrows.training import Bucketed as Bucketed
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "documents", "drawing", "metrics", "models", "testing", "training")
     _ELSEWHERE = {
         "BatchMemoryError": "engine",
-        "Bucketed": "training.batching",
+        "Bucketed": "training",
         "ByNodes": "engine",
         "LazyBatch": "onthefly",
         "LazyTensor": "onthefly",
@@ -137,7 +136,7 @@ else:
         "builder": "model_file",
         "compile": "engine",
         "infer": "inference",
-        "infer_block": "documents.infer",
+        "infer_block": "documents",
         "load_model": "model_file",
         "read_model_file": "model_file",
         "save_model": "model_file",
@@ -153,21 +152,21 @@ else:
         if name in _ELSEWHERE:
             globals()[name] = value = getattr(_room(_ELSEWHERE[name]), name)
             return value
-        raise did_you_mean.missing_name("arrows", name, lambda: _likely(name), sys._getframe(1))
+        raise names.missing_name("arrows", name, lambda: _likely(name), sys._getframe(1))
 
     def _likely(name: str) -> str:
         """What may be meant by a name that the package does not have."""
         if name.startswith("_"):  # tools ask for such names
             return ""
-        names = {}
+        likely = {}
         for room in ("models", "documents", "data", "metrics", "initializers", "training", "ops"):
-            names |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
-        names |= {own: f"ar.{own}" for own in __all__}
-        return did_you_mean.did_you_mean(name, names, "package")
+            likely |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
+        likely |= {own: f"ar.{own}" for own in __all__}
+        return names.did_you_mean(name, likely, "package")
 
     # Public is what is imported above from the package.
     __all__ = list(
-        exports.exported(globals(), "__version__", "initializers", "ops", "types", *_LATER, *_ELSEWHERE)
+        names.exported(globals(), "__version__", "initializers", "ops", "types", *_LATER, *_ELSEWHERE)
     )
 
     def __dir__() -> list[str]:

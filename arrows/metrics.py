@@ -24,7 +24,7 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.engine import Ragged, to_numpy
-from arrows.typesys import ArrowTypeError, ArrowValueError, exports, likely_name, missing_name
+from arrows.typesys import ArrowTypeError, ArrowValueError, defined, likely_name, missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
@@ -450,4 +450,4 @@ def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[Ho
     return scores[counted].astype(np.int64), answers[counted].astype(np.int64)
 
 
-__all__ = list(exports.defined(globals()))
+__all__ = list(defined(globals()))

@@ -32,13 +32,13 @@ from arrows.engine import Device, Model, compile as compile_block
 from arrows.engine.device import get_device
 from arrows.engine.reading import Fingerprint
 from arrows.storage import CHECKSUM, read_arrays, require_path
-from arrows.training.arguments import described
-from arrows.training.outline import outline
-from arrows.training.saving import (
+from arrows.training import (
     MODEL,
     PARAMETERS,
     RUN,
     STATE,
+    described,
+    outline,
     set_parameters,
     user_texts,
     write_parameters,

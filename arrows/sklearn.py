@@ -24,13 +24,10 @@ import numpy as np
 import arrows as ar
 from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock
-from arrows.documents import build_block
-from arrows.documents.importance import field_losses
-from arrows.documents.infer import infer_block
+from arrows.documents import build_block, field_losses, infer_block
 from arrows.engine.scheduling import as_stream
-from arrows.models.documents import average_of
-from arrows.training import Adam, EarlyStopping, Epoch, History, train
-from arrows.training.arguments import described, require_range, whole_number
+from arrows.models import average_of
+from arrows.training import Adam, EarlyStopping, Epoch, History, described, require_range, train, whole_number
 from arrows.typesys import ArrowTypeError, MissingExtraError, quoted, shortened
 
 try:

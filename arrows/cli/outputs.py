@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arrows.training.saving import described_file, kind_of
+from arrows.training import described_file, kind_of
 from arrows.typesys import ArrowValueError
 
 

@@ -20,8 +20,7 @@ from arrows.cli.option_types import add_device, positive
 from arrows.cli.outputs import require_output
 from arrows.cli.table_columns import readers_of_model, separator_of
 from arrows.cli.user_file import attribute, load, split
-from arrows.data import FileReader, read_conllu, read_csv, read_json_lines, read_trees
-from arrows.data.file_examples import by_line
+from arrows.data import FileReader, by_line, read_conllu, read_csv, read_json_lines, read_trees
 from arrows.storage import replacing
 from arrows.training import read_metadata
 from arrows.typesys import ArrowValueError, InputError, printable, printable_lines

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from arrows.data import FileExamples
-from arrows.data.file_examples import lines_of
+from arrows.data import FileExamples, lines_of
 from arrows.training import read_metadata
 from arrows.typesys import InputError, counted, quoted, shortened
 

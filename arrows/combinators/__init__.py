@@ -13,7 +13,13 @@ from arrows.combinators.apply import (
     spread_items as spread_items,
 )
 from arrows.combinators.attention import Attention as Attention
-from arrows.combinators.base.arguments import function_name as function_name, set_name as set_name
+from arrows.combinators.base.arguments import (
+    function_name as function_name,
+    require_flag as require_flag,
+    set_name as set_name,
+    wrong_argument as wrong_argument,
+    wrong_value as wrong_value,
+)
 from arrows.combinators.base.block import AnyBlock as AnyBlock, Block as Block
 from arrows.combinators.base.convert import as_block as as_block
 from arrows.combinators.base.printing import brief as brief, title as title
@@ -70,7 +76,7 @@ from arrows.combinators.items import (
     take_of as take_of,
     take_or_default as take_or_default,
 )
-from arrows.combinators.layer import Layer as Layer
+from arrows.combinators.layer import Layer as Layer, Written as Written
 from arrows.combinators.message_passing import MessagePassing as MessagePassing
 from arrows.combinators.notation import Graph as Graph, arrow as arrow, unpack as unpack
 from arrows.combinators.onehot import OneHot as OneHot, OneHotFromList as OneHotFromList

@@ -11,8 +11,7 @@ from arrows import ops
 from arrows.combinators.apply import Apply, Tensors, spread_items
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import A, B
-from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.innermost import innermost
+from arrows.ops import Parameter, ShapeError, TensorLike, innermost
 from arrows.typesys import types as T
 
 

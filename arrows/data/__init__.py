@@ -8,7 +8,12 @@
 from arrows.data.brackets import Tree, format_tree, parse_tree, read_trees, words
 from arrows.data.columns import read_csv
 from arrows.data.conllu import TAGS, Sentence, Word as Word, read_conllu
-from arrows.data.file_examples import FileExamples as FileExamples, FileReader as FileReader
+from arrows.data.file_examples import (
+    FileExamples as FileExamples,
+    FileReader as FileReader,
+    by_line as by_line,
+    lines_of as lines_of,
+)
 from arrows.data.generated_treebank import CLASSES, generate, label_tree
 from arrows.data.json_lines import read_json_lines
 from arrows.data.vocabularies import Vocabulary as Vocabulary

@@ -13,6 +13,7 @@ from arrows.documents.blocks import (
     category as category,
     category_name as category_name,
     date as date,
+    json_type as json_type,
     mapping as mapping,
     mixed as mixed,
     number as number,
@@ -21,9 +22,15 @@ from arrows.documents.blocks import (
     text as text,
     vector as vector,
 )
+from arrows.documents.build import LEFT_OUT as LEFT_OUT, Rows as Rows
 from arrows.documents.importance import field_losses as field_losses
-from arrows.documents.infer import Proposal as Proposal, build_block as build_block
-from arrows.typesys import exports
+from arrows.documents.infer import (
+    Proposal as Proposal,
+    build_block as build_block,
+    infer_block as infer_block,
+)
+from arrows.documents.schema import ROOT as ROOT, below as below
+from arrows.typesys import names
 
 if not TYPE_CHECKING:  # a type checker goes by the imports
-    __all__ = list(exports.exported(globals()))
+    __all__ = list(names.exported(globals(), inner=("below", "infer_block", "json_type")))

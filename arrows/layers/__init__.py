@@ -27,7 +27,7 @@ from arrows.layers.losses import (
 )
 from arrows.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
 from arrows.layers.tree_lstm import TreeLSTM as TreeLSTM
-from arrows.typesys import exports
+from arrows.typesys import names
 
 if not TYPE_CHECKING:  # a type checker goes by the imports
-    __all__ = list(exports.exported(globals(), "initializers"))
+    __all__ = list(names.exported(globals(), "initializers"))

@@ -15,9 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Layer, Wire, set_name
-from arrows.combinators.base.arguments import require_flag, wrong_argument, wrong_value
-from arrows.combinators.layer import Written
+from arrows.combinators import Layer, Wire, Written, require_flag, set_name, wrong_argument, wrong_value
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 

@@ -12,12 +12,10 @@ from arrows import ops
 from arrows.arrays import HostArray
 from arrows.layers import initializers
 from arrows.layers.arguments import A, B, DeclaredLayer, items, vector
-from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
-from arrows.typesys import types as T
-from arrows.typesys.static import Tensor
+from arrows.ops import Initializer, Parameter, ShapeError, TensorLike
+from arrows.typesys import static as S, types as T
 
-Vector: TypeAlias = Tensor[Any, tuple[Any]]
+Vector: TypeAlias = S.Tensor[Any, tuple[Any]]
 State: TypeAlias = tuple[Vector, Vector]
 Memory: TypeAlias = tuple[TensorLike, TensorLike]
 """The state (h, c) while it is computed."""

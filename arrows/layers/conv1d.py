@@ -10,8 +10,7 @@ from arrows import ops
 from arrows.combinators import Block, Map, derived, function_name, options_written, window_steps
 from arrows.layers import initializers
 from arrows.layers.fc import FC, Activation
-from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
+from arrows.ops import Initializer, Parameter, ShapeError, TensorLike
 from arrows.typesys import explains_arguments, types as T
 
 

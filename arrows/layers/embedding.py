@@ -10,20 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows import ops
-from arrows.combinators import AnyBlock, Function
-from arrows.combinators.base.arguments import wrong_argument
+from arrows.combinators import AnyBlock, Function, wrong_argument
 from arrows.layers import initializers
 from arrows.layers.arguments import DeclaredLayer, float_type
-from arrows.ops import IndexOutOfRange, Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
-from arrows.typesys import types as T
-from arrows.typesys.static import Tensor
+from arrows.ops import IndexOutOfRange, Initializer, Parameter, ShapeError, TensorLike
+from arrows.typesys import static as S, types as T
 
 _UNIFORM = initializers.uniform(0.1)
 
 
 @dataclass(eq=False, repr=False)
-class Embedding(DeclaredLayer[Tensor[Any, Any], Tensor[Any, Any]]):
+class Embedding(DeclaredLayer[S.Tensor[Any, Any], S.Tensor[Any, Any]]):
     """From an integer i to row i of a table, a vector [size].
 
     For a tensor of integers the vectors lie along a new last axis.  Gradients of the table are row-sparse.

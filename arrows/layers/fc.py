@@ -9,10 +9,8 @@ from typing import Any, Never, TypeAlias
 from arrows import ops
 from arrows.layers import initializers
 from arrows.layers.arguments import DeclaredLayer, size_of, vector
-from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
-from arrows.typesys import types as T
-from arrows.typesys.static import Tensor
+from arrows.ops import Initializer, Parameter, ShapeError, TensorLike
+from arrows.typesys import static as S, types as T
 
 Activation: TypeAlias = Callable[[Any], Any]
 """A function of a tensor, such as `ar.ops.tanh`."""
@@ -22,7 +20,7 @@ NoAxes: TypeAlias = list[Never] | tuple[()]
 
 
 @dataclass(eq=False, repr=False)
-class FC(DeclaredLayer[Tensor[Any, Any], Tensor[Any, Any]]):
+class FC(DeclaredLayer[S.Tensor[Any, Any], S.Tensor[Any, Any]]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
     `FC([])` gives a scalar, as the target of a regression is; its parameters are those of `FC(1)`.

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.arrays import HostArray
-from arrows.combinators.base.arguments import wrong_value
-from arrows.typesys import ArrowValueError, exports
+from arrows.combinators import wrong_value
+from arrows.typesys import ArrowValueError, defined
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,4 @@ lecun_uniform = Scaled(1.0, "in", "uniform")
 lecun_normal = Scaled(1.0, "in", "normal")
 """LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998, (16)."""
 
-__all__ = list(exports.defined(globals()))
+__all__ = list(defined(globals()))

@@ -12,12 +12,11 @@ from arrows import ops
 from arrows.combinators import spread_items
 from arrows.layers.arguments import Declared
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
-from arrows.typesys import types as T
-from arrows.typesys.static import Tensor
+from arrows.typesys import static as S, types as T
 
 
 @dataclass(eq=False, repr=False)
-class Loss(Declared[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
+class Loss(Declared[tuple[S.Tensor[Any, Any], S.Tensor[Any, Any]], S.Tensor[Any, tuple[()]]]):
     """Base of losses.  A loss has no parameters, so the same object may be used on different types.
 
     A subclass defines `loss(prediction, target)`, which takes two tensors and returns a scalar.

@@ -10,8 +10,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
-from arrows.documents import build_block, category_name
-from arrows.documents.build import Rows
+from arrows.documents import Rows, build_block, category_name
 
 _LONGEST = 0.999  # the decay of averages of 1,000 steps
 

@@ -26,11 +26,7 @@ from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
-from arrows.ops import Primitive, ShapeError, TensorLike, bind
-from arrows.ops.context import Context
-from arrows.ops.function_context import constant
-from arrows.ops.innermost import enter, leave
-from arrows.ops.primitive import Attributes
+from arrows.ops import Attributes, Context, Primitive, ShapeError, TensorLike, bind, constant_array
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers, message, types as T
 
 if TYPE_CHECKING:
@@ -123,16 +119,16 @@ class LazyBatch(Context):
         self._entered, self._updates = True, self._lock.updates
         try:
             pause_collector(self)
-            enter(self)
+            super().__enter__()
             return self
         except BaseException:  # Ctrl-C, say
             resume_collector(self)
-            leave(self)
+            super().__exit__()
             raise
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
-            leave(self)
+            super().__exit__()
             self._updates = -1
             for known in (self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
                 known.clear()
@@ -502,7 +498,7 @@ class LazyBatch(Context):
         """
         beside = [x for x in operands if isinstance(x, LazyTensor)]
         try:
-            array = constant(value, beside[0].type)
+            array = constant_array(value, beside[0].type)
         except ShapeError as error:
             raise refused(f"compute {primitive.name}", SourceLine.here(), error) from None
         if isinstance(value, np.ndarray):

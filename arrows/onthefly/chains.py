@@ -21,7 +21,7 @@ from arrows.inference import infer
 from arrows.onthefly.call_sites import CallSites, Chain
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
-from arrows.ops.tracing import Tracer
+from arrows.ops import Tracer
 from arrows.typesys import SourceLine, types as T
 
 FEW = 16  # visits, below which nothing is learnt

@@ -9,9 +9,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.arrays import HostArray
-from arrows.ops import ROW, ShapeError, TensorLike
-from arrows.ops.extend import get
-from arrows.ops.tensorlike import Operand, refusal
+from arrows.ops import ROW, Operand, ShapeError, TensorLike, get, refusal
 from arrows.typesys import ArrowTypeError, SourceLine, answers, message, types as T
 
 if TYPE_CHECKING:

@@ -43,7 +43,12 @@ from arrows.ops.comparison import (
     not_equal as not_equal,
     where as where,
 )
-from arrows.ops.context import Parameter as Parameter, parameter as parameter
+from arrows.ops.context import (
+    Context as Context,
+    Initializer as Initializer,
+    Parameter as Parameter,
+    parameter as parameter,
+)
 from arrows.ops.dropout import dropout as dropout
 from arrows.ops.elementwise import (
     abs as abs,
@@ -74,17 +79,29 @@ from arrows.ops.errors import (
     IndexOutOfRange as IndexOutOfRange,
     ShapeError as ShapeError,
 )
-from arrows.ops.evaluate import EagerEvaluation as EagerEvaluation, Value as Value
+from arrows.ops.evaluate import EagerEvaluation as EagerEvaluation, Lookup as Lookup, Value as Value
+from arrows.ops.function_context import constant_array as constant_array
 from arrows.ops.indexing import concat as concat, index as index, stack as stack
+from arrows.ops.innermost import in_own_context as in_own_context, innermost as innermost
 from arrows.ops.linear import dot as dot, matmul as matmul, outer as outer
-from arrows.ops.lookup import gather as gather, lookup as lookup, one_hot as one_hot, pick as pick
+from arrows.ops.lookup import (
+    check_index as check_index,
+    gather as gather,
+    lookup as lookup,
+    one_hot as one_hot,
+    pick as pick,
+)
 from arrows.ops.miscalls import unknown_operation
 from arrows.ops.primitive import (
     INVARIANT as INVARIANT,
     ROW as ROW,
+    Attributes as Attributes,
     Primitive as Primitive,
+    Run as Run,
+    SumRun as SumRun,
     get as get,
     keep_own,
+    lift_each as lift_each,
     primitives as primitives,
     register as register,
     unregister as unregister,
@@ -96,6 +113,7 @@ from arrows.ops.random_draws import (
     uniform_like as uniform_like,
 )
 from arrows.ops.reductions import (
+    EXTREMES as EXTREMES,
     argmax as argmax,
     log_softmax as log_softmax,
     logsumexp as logsumexp,
@@ -110,6 +128,7 @@ from arrows.ops.reductions import (
 )
 from arrows.ops.rowsparse import RowSparse as RowSparse
 from arrows.ops.segment_ops import (
+    check_places as check_places,
     segment_broadcast as segment_broadcast,
     segment_count as segment_count,
     segment_max as segment_max,
@@ -121,7 +140,7 @@ from arrows.ops.segment_ops import (
     segment_sum as segment_sum,
     segment_take as segment_take,
 )
-from arrows.ops.segments import Segments as Segments
+from arrows.ops.segments import Segments as Segments, reduce_segments as reduce_segments
 from arrows.ops.shaping import (
     broadcast_to as broadcast_to,
     cast as cast,
@@ -129,7 +148,10 @@ from arrows.ops.shaping import (
     sum as sum,
     transpose as transpose,
 )
-from arrows.ops.tensorlike import TensorLike as TensorLike
+from arrows.ops.splitmix import GOLDEN as GOLDEN, finalise as finalise
+from arrows.ops.structure import collect as collect
+from arrows.ops.sums import FEW_TRANSPOSED as FEW_TRANSPOSED, sum_rows as sum_rows
+from arrows.ops.tensorlike import Operand as Operand, TensorLike as TensorLike, refusal as refusal
 from arrows.ops.trace import Equation as Equation, Trace as Trace, Var as Var
 from arrows.ops.tracing import Tracer as Tracer, TraceRecorder as TraceRecorder, trace as trace
 from arrows.typesys import missing_name
@@ -144,10 +166,9 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
 
 def _is_operation(thing: object) -> bool:
-    """Whether a name is for users: a function of a file that is not for other rooms, and for `extend`."""
-    room, _, file = getattr(thing, "__module__", "").rpartition(".")
-    inner = ("bind", "context", "miscalls", "primitive", "tracing")
-    return isfunction(thing) and room == __name__ and file not in inner and thing is not lookup
+    """Whether a name is for users: a function that gives a tensor, and is not for other rooms."""
+    tensor = isfunction(thing) and "TensorLike" in thing.__annotations__.get("return", "")
+    return tensor and thing not in (bind, lookup, parameter)
 
 
 __all__ = ["TensorLike", "extend"]

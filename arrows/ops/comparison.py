@@ -9,7 +9,7 @@ from typing import cast as typed
 
 from arrows.arrays import put
 from arrows.ops.bind import bind, with_primitive
-from arrows.ops.function_context import constant, type_beside
+from arrows.ops.function_context import constant_array, type_beside
 from arrows.ops.primitive import Gradients, get
 from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
@@ -166,7 +166,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     [1.0, 0.0]
     """
     beside = type_beside(a, b) or Tensor((), "float64")
-    a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
+    a, b = (x if isinstance(x, TensorLike) else constant_array(x, beside) for x in (a, b))
     return bind(get("where"), condition, a, b)
 
 

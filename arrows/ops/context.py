@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.ops.errors import ShapeError
-from arrows.ops.innermost import innermost
+from arrows.ops.innermost import current_context, innermost
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.typesys import (
     ArrowTypeError,
@@ -89,6 +89,8 @@ class Parameter:
 class Context:
     """What the operations on its tensors go into: a Function that is traced or computed, or a batch.
 
+    `with context:` makes it the innermost one.
+
     Attributes:
         float_type: the element type that every float gets; None leaves them as they are.
         open: whether it has been entered and not left.
@@ -102,6 +104,17 @@ class Context:
     in_function: bool = False
     draws: int = 0
     outer: Context | None = None
+
+    def __enter__(self) -> Self:
+        self.outer, self.open = innermost(), True
+        current_context.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # Contexts need not end in the opposite order of entering: a generator may leave its context late,
+        # and in another thread.
+        self.open = False
+        current_context.set(innermost())
 
     def float_or(self, dtype: str) -> str:
         """An element type, in place of which every floating one is this context's, if it has one."""

@@ -56,7 +56,7 @@ class FunctionContext(Context):
         return block.compute(arguments)
 
 
-def constant(value: object, beside: Tensor | None = None) -> HostArray:
+def constant_array(value: object, beside: Tensor | None = None) -> HostArray:
     """Converts a Python number, a NumPy number or an array to an array; else a ShapeError.
 
     A Python number gets the element type of `beside`, the type of the tensor beside it, and a ShapeError if
@@ -97,7 +97,7 @@ def type_beside(*operands: Operand) -> Tensor | None:
     for operand in operands:
         if isinstance(operand, TensorLike):
             return operand.type
-    arrays = [constant(x) for x in operands if isinstance(x, (np.ndarray, np.generic))]
+    arrays = [constant_array(x) for x in operands if isinstance(x, (np.ndarray, np.generic))]
     return Tensor(arrays[0].shape, arrays[0].dtype.name) if arrays else None
 
 
@@ -119,7 +119,7 @@ def _tensors(
         if not isinstance(x, TensorLike):
             try:
                 beside = beside or type_beside(*operands)
-                array = constant(x, beside)
+                array = constant_array(x, beside)
             except ShapeError as error:
                 raise ShapeError(f"{primitive.name}: {error.reason}", hint=error.hint) from None
             x = context.constant(array.reshape((1,) * (rank - array.ndim) + array.shape))

@@ -11,7 +11,7 @@ import numpy as np
 from arrows.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.function_context import constant, type_beside
+from arrows.ops.function_context import constant_array, type_beside
 from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Gradients, Primitive, Run, declare, get, lift_each, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
@@ -187,5 +187,5 @@ def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Tens
     for x in xs:
         if shape_of(x) != shape:
             raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
-    parts = [x if isinstance(x, TensorLike) else constant(x, beside) for x in xs]
+    parts = [x if isinstance(x, TensorLike) else constant_array(x, beside) for x in xs]
     return concat([reshape(x, unit) for x in parts], place)

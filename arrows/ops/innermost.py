@@ -42,16 +42,3 @@ def innermost() -> Context | None:
     while context is not None and not context.open:
         context = context.outer
     return context
-
-
-def enter(context: Context) -> None:
-    """Makes a context the innermost one."""
-    context.outer, context.open = innermost(), True
-    current_context.set(context)
-
-
-def leave(context: Context) -> None:
-    """Ends the use of a context that `enter` began.  Contexts need not end in the opposite order of entering:
-    a generator may leave its context late, and in another thread."""
-    context.open = False
-    current_context.set(innermost())

@@ -18,7 +18,7 @@ from arrows.ops.bind import bind, with_primitive
 from arrows.ops.comparison import where
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
-from arrows.ops.function_context import constant
+from arrows.ops.function_context import constant_array
 from arrows.ops.primitive import (
     INVARIANT,
     Gradients,
@@ -41,7 +41,7 @@ from arrows.typesys import Tensor
 
 def as_index(index: Operand) -> Operand:
     """An index, of which a plain integer does not take the element type of what it is an index of."""
-    return index if isinstance(index, TensorLike) else constant(index)
+    return index if isinstance(index, TensorLike) else constant_array(index)
 
 
 def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:

@@ -12,8 +12,7 @@ from inspect import isfunction, signature
 import arrows.ops as ops  # a cycle: the operations are looked up by name when this runs
 from arrows.ops.errors import ShapeError
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys import SourceLine, is_inside
-from arrows.typesys.did_you_mean import did_you_mean
+from arrows.typesys import SourceLine, did_you_mean, is_inside
 
 
 def explained(error: Exception) -> ShapeError | None:

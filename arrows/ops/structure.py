@@ -9,7 +9,7 @@ from typing import Any
 
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
-from arrows.ops.function_context import constant
+from arrows.ops.function_context import constant_array
 from arrows.ops.primitive import ROW
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
@@ -86,7 +86,7 @@ def _leaf(item: object, context: Context, name: str) -> TensorLike:
     if isinstance(item, TensorLike):
         return item
     try:
-        return context.constant(constant(item, _NUMBERS.get(type(item))))
+        return context.constant(constant_array(item, _NUMBERS.get(type(item))))
     except ShapeError:
         raise ShapeError(
             f"{name} returned {item!r:.50}", hint="return a tensor, or a tuple or dict of tensors"

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.arrays import HostArray
-from arrows.ops import ROW, EagerEvaluation, Parameter, Value
-from arrows.ops.structure import collect
+from arrows.ops import ROW, EagerEvaluation, Parameter, Value, collect
 
 
 class Elements:

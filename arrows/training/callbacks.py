@@ -13,8 +13,7 @@ from typing import TypeAlias
 from arrows.storage import require_path
 from arrows.training.arguments import described, require_range, whole_number
 from arrows.training.progress import Epoch, Evaluation
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import did_you_mean
+from arrows.typesys import ArrowTypeError, ArrowValueError, did_you_mean
 
 Write: TypeAlias = Callable[[int, Mapping[str, float]], object]
 

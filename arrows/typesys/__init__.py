@@ -8,15 +8,7 @@ element types, quoting of foreign text, the Python runtime.
 
 from __future__ import annotations
 
-from arrows.typesys import types
-from arrows.typesys.did_you_mean import (
-    answers as answers,
-    explains_arguments as explains_arguments,
-    likely_name as likely_name,
-    missing_name as missing_name,
-    no_model_attribute as no_model_attribute,
-    refuse_arguments as refuse_arguments,
-)
+from arrows.typesys import names as names, static as static, types
 from arrows.typesys.errors import (
     ArrowTypeError,
     ArrowValueError,
@@ -30,6 +22,16 @@ from arrows.typesys.errors import (
     is_inside as is_inside,
     message as message,
     unhashed as unhashed,
+)
+from arrows.typesys.names import (
+    answers as answers,
+    defined as defined,
+    did_you_mean as did_you_mean,
+    explains_arguments as explains_arguments,
+    likely_name as likely_name,
+    missing_name as missing_name,
+    no_model_attribute as no_model_attribute,
+    refuse_arguments as refuse_arguments,
 )
 from arrows.typesys.parse import parse_type as parse_type
 from arrows.typesys.quoting import (

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.typesys.did_you_mean import foreign_names
+from arrows.typesys.names import foreign_names
 
 OPS: Any = ops
 

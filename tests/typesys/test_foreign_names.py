@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.training import SGD, Adam, RMSprop, train
-from arrows.typesys.did_you_mean import foreign_names
+from arrows.typesys.names import foreign_names
 
 MODEL: Any = ar.compile(ar.Vector(3) >> ar.FC([]))
 PACKAGE: Any = ar

@@ -24,11 +24,10 @@ from arrows.cli.fit.report import (
 from arrows.cli.fit.task import Classes, Result, figure_text, figures_text
 from arrows.cli.fit.training import Fit, cross_validation, label_path, state_path, train_best
 from arrows.cli.table_columns import METADATA
-from arrows.documents.build import LEFT_OUT
+from arrows.documents import LEFT_OUT
 from arrows.model_file import save_model
 from arrows.storage import previous, replacing
-from arrows.training import History
-from arrows.training.saving import described_file
+from arrows.training import History, described_file
 from arrows.typesys import ArrowValueError, counted, printable, quoted
 
 FEW_TO_MEASURE = 50  # examples; the standard error of an accuracy is 0.07 then

@@ -13,8 +13,7 @@ from typing import Any
 
 from arrows.cli.table_columns import column_notes, column_types, field_of, readers_of, separator_of
 from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
-from arrows.documents import category_name
-from arrows.documents.blocks import json_type
+from arrows.documents import category_name, json_type
 from arrows.typesys import InputError, printable, quoted, shortened
 
 Label = str | int | float | bool

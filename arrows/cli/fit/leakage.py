@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from arrows.cli.fit.examples import Example, Label
-from arrows.documents import category_name
-from arrows.documents.schema import ROOT, below
+from arrows.documents import ROOT, below, category_name
 
 MOST_EXAMPLES = 10_000  # that are looked at
 DEEPEST = 5  # objects and arrays within one another that are looked into

@@ -18,11 +18,9 @@ import arrows as ar
 from arrows.arrays import HostArray
 from arrows.cli.fit.examples import Example, Parts, documents_of, folds_of
 from arrows.cli.fit.task import Result, Task, figures_text, task_of
-from arrows.documents import Proposal, field_losses
-from arrows.documents.infer import infer_block
-from arrows.documents.schema import ROOT, below
+from arrows.documents import ROOT, Proposal, below, field_losses, infer_block
 from arrows.model_file import save_model
-from arrows.models.documents import average_of
+from arrows.models import average_of
 from arrows.training import Adam, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
 from arrows.typesys import InputError, NotFiniteError, printable_lines
 

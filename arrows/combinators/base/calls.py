@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.wires import Wire
-from arrows.ops import TensorLike
-from arrows.ops.context import Context
-from arrows.ops.innermost import innermost
+from arrows.ops import Context, TensorLike, innermost
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock

@@ -15,8 +15,7 @@ from typing import Any
 
 from arrows.engine.cuda.writer import KernelWriter
 from arrows.engine.program import CodeBlock, RowPlace, c_type, number
-from arrows.ops import Equation, Var
-from arrows.ops.reductions import EXTREMES
+from arrows.ops import EXTREMES, Equation, Var
 
 WARP = 32
 _SOFTMAXES = ("softmax", "log_softmax")

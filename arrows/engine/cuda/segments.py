@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program import TYPES, Argument, NotInC, RowPlace, c_type, column, number
-from arrows.ops import Equation, Var
-from arrows.ops.reductions import EXTREMES
+from arrows.ops import EXTREMES, Equation, Var
 
 if TYPE_CHECKING:
     from arrows.engine.cuda.writer import KernelWriter

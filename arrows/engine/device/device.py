@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from arrows.arrays import Array, ArrayModule, HostArray, take
 from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
-from arrows.ops.segments import Segments, reduce_segments
+from arrows.ops import Segments, reduce_segments
 from arrows.typesys import message
 
 

@@ -10,9 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, HostArray, put
-from arrows.ops.lookup import check_index
-from arrows.ops.primitive import Primitive, Run, lift_each
-from arrows.ops.segment_ops import check_places
+from arrows.ops import Primitive, Run, check_index, check_places, lift_each
 
 
 def _kernel(xp: ArrayModule, name: str, size: int, rows: tuple[bool, ...] = (False, False)) -> Run:

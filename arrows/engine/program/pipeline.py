@@ -27,7 +27,7 @@ from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
-from arrows.ops.innermost import in_own_context
+from arrows.ops import in_own_context
 from arrows.typesys import ArrowValueError, quoted
 
 Pass = Callable[[Program], Program]

@@ -18,7 +18,7 @@ import numpy as np
 from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading.wiring import source_layout, starts_of_runs
-from arrows.ops.splitmix import finalise
+from arrows.ops import finalise
 
 # Hashing costs some 30 array operations a level. Deep narrow examples are not hashed: they share little.
 _FEWEST_A_LEVEL = 48

@@ -32,10 +32,7 @@ from arrows.engine.values import (
     trampoline,
 )
 from arrows.inference import Typed
-from arrows.ops import INVARIANT, EagerEvaluation, Parameter, Value
-from arrows.ops.evaluate import Lookup
-from arrows.ops.innermost import in_own_context
-from arrows.ops.structure import collect
+from arrows.ops import INVARIANT, EagerEvaluation, Lookup, Parameter, Value, collect, in_own_context
 from arrows.typesys import types as T
 
 

@@ -32,8 +32,7 @@ from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOpe
 from arrows.engine.running.gradient_flow import Gradient, GradientMemory, ParameterKey, RunDeferred
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
-from arrows.ops import IndexOutOfRange, Parameter
-from arrows.ops.sums import FEW_TRANSPOSED
+from arrows.ops import FEW_TRANSPOSED, IndexOutOfRange, Parameter
 from arrows.typesys import ArrowValueError
 
 

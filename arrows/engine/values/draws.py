@@ -12,7 +12,7 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.inference import Typed
-from arrows.ops.splitmix import GOLDEN, finalise
+from arrows.ops import GOLDEN, finalise
 
 _SALT = 0x8CB92BA72F3D8DD7
 """Keeps the keys of draws from those of dropout."""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from arrows.arrays import HOST, Array, ArrayModule
-from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Tracer, TraceRecorder, Var
-from arrows.ops.innermost import in_own_context
+from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Tracer, TraceRecorder, Var, in_own_context
 from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from math import prod
 from typing import Any
 
 from arrows.engine.program.instructions import RowMap, box_of_slice
-from arrows.ops import INVARIANT, ROW, Equation, Primitive, Var
-from arrows.ops.splitmix import GOLDEN
+from arrows.ops import GOLDEN, INVARIANT, ROW, Equation, Primitive, Var
 
 TYPES: Mapping[str, str] = {
     "float32": "float",

@@ -41,9 +41,19 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.engine.program.program import Place, Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, RowSparse, Segments, Var
-from arrows.ops.primitive import Run, SumRun
-from arrows.ops.sums import sum_rows
+from arrows.ops import (
+    INVARIANT,
+    ROW,
+    Equation,
+    IndexOutOfRange,
+    Parameter,
+    RowSparse,
+    Run,
+    Segments,
+    SumRun,
+    Var,
+    sum_rows,
+)
 from arrows.typesys import ArrowValueError, types as T
 
 SegmentBounds = tuple[int, int, Segments]

@@ -1,4 +1,7 @@
-"""Errors for names and calls that users of other packages write, with what they are here: "did you mean"."""
+"""Names: those that a module exports, and what may be meant by one that nothing here has: "did you mean".
+
+Users of other libraries write names and arguments of these; errors say what they are here.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,35 @@ from arrows.typesys.quoting import counted
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+
+
+def exported(names: Mapping[str, object], *more: str, inner: Iterable[str] = ()) -> list[str]:
+    """What a door exports: the public names in its `globals()` that the package defines, and more.
+
+    Of modules, numbers and texts nothing says where they come from: a door adds their names itself.
+
+    Args:
+        names: the `globals()`.
+        *more: names that it exports too.
+        inner: names that other rooms of the package import there, and users do not see.
+
+    >>> from arrows import layers
+    >>> "FC" in exported(vars(layers)), "annotations" in exported(vars(layers))
+    (True, False)
+    """
+    own = {name for name, thing in names.items() if getattr(thing, "__module__", "").startswith("arrows.")}
+    return sorted([*more, *(name for name in own.difference(inner) if not name.startswith("_"))])
+
+
+def defined(names: Mapping[str, object]) -> list[str]:
+    """The public names in a module's `globals()` that the module itself defines.
+
+    >>> from arrows.layers import initializers
+    >>> "zeros" in defined(vars(initializers)), "constants" in defined(vars(initializers))
+    (True, False)
+    """
+    own = (name for name, x in names.items() if getattr(x, "__module__", "") == names["__name__"])
+    return sorted(name for name in own if not name.startswith("_"))
 
 
 @functools.cache
