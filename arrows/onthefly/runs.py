@@ -16,9 +16,9 @@ import numpy as np
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena
 from arrows.engine.reading import indices_out_of_range, starts_of_runs
+from arrows.engine.reference import node_keys
 from arrows.engine.running import Executor, OperationRefused, PlannedBatch, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
-from arrows.engine.values import node_keys
 from arrows.onthefly.recording import Recording, grown
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 from arrows.onthefly.wiring import WiredNodes, wire

@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 import arrows as ar
 from arrows import combinators as core
 from arrows.combinators import AnyBlock, core_form
-from arrows.engine.reference.interpreter import MEANINGS
-from arrows.engine.reference.walk import Endless
+from arrows.engine.reference.interpreter import MEANINGS, Endless
 from arrows.inference import Typed
 from arrows.typesys import types as T
 from tests.generate import PRODUCTIONS, RESULTS, cases

@@ -13,8 +13,8 @@ import numpy as np
 import arrows as ar
 from arrows import ops
 from arrows.combinators import Apply
-from arrows.engine.reference import ArraySemantics, interpret
-from arrows.engine.values import make_tuple, node_keys
+from arrows.engine.reference import ArraySemantics, interpret, node_keys
+from arrows.engine.values import make_tuple
 from arrows.inference import Typed, infer
 from arrows.ops import Value
 from arrows.ops.dropout import dropout_by_key

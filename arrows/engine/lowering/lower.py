@@ -28,7 +28,8 @@ from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import FlowGraph, ObjectSymbol, Reaching, Site
 from arrows.engine.lowering.streams import Streams
-from arrows.engine.values import drawing_occurrences, trampoline
+from arrows.engine.reference import drawing_occurrences
+from arrows.engine.values import trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T
 

@@ -3,13 +3,14 @@
 Tensors are arrays of one example, and a tape records what is done to them.
 
 No lifting, no planner, no generated code, no batching: this is what a model *means*.  The engine is measured
-against it in every property test, and `eval` runs it.  It is slow and meant to be plainly right.
+against it in every property test, and `eval` runs it.  It is slow and meant to be plainly right.  Where the
+fast reader or a batch has failed, an `Explainer` walks the example to say what is wrong with it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -18,21 +19,29 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
-from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.walk import MAX_NODES, Endless, Semantics
+from arrows.engine.reference.interpreter import MAX_NODES, Endless, Semantics, interpret
 from arrows.engine.values import (
     Recursion,
     build,
     convert,
-    draw_keys,
-    drawing_occurrences,
     each,
+    iterators_in,
     make_tuple,
     recursive,
     trampoline,
 )
 from arrows.inference import Typed
-from arrows.ops import INVARIANT, EagerEvaluation, Lookup, Parameter, Value, collect, in_own_context
+from arrows.ops import (
+    GOLDEN,
+    INVARIANT,
+    EagerEvaluation,
+    Lookup,
+    Parameter,
+    Value,
+    collect,
+    finalise,
+    in_own_context,
+)
 from arrows.typesys import types as T
 
 
@@ -260,3 +269,76 @@ def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:
                 if (owner, spec.name) not in seen:
                     seen.add((owner, spec.name))
                     yield owner, spec
+
+
+@dataclass(slots=True)
+class Explainer:
+    """Says what is wrong with an example of a model.
+
+    Attributes:
+        typed: the model's expression.
+        parameter: gives a layer's parameter, on the host.
+        max_nodes: when to call a recursion endless.
+        float_type: as in `arrows.compile`.
+    """
+
+    typed: Typed
+    parameter: Callable[[object, Parameter], HostArray]
+    max_nodes: int
+    float_type: str | None
+
+    def __call__(self, example: object, number: int) -> None:
+        """Walks an example that was read before; returns if the walk finds nothing wrong.
+
+        There is no walk over an example that is or holds an iterator, which is used up.
+
+        Args:
+            example: the Python object.
+            number: what it is called in messages.
+
+        Raises:
+            InputError: what does not fit, and where.
+        """
+        if not iterators_in(example):
+            arrays = ArraySemantics(self.typed, self.parameter, self.float_type, record=False)
+            interpret(self.typed, example, arrays, number, self.max_nodes)
+
+
+# Keys of random draws: the same numbers whoever computes them, the reference or a batch. A key is a hash of
+# (seed, step, example id, number of the occurrence among those that draw, number of its visit within the
+# example). The reference and lowering visit an example in one order, so they count alike.
+
+_SALT = 0x8CB92BA72F3D8DD7
+"""Keeps the keys of draws from those of dropout."""
+
+
+def drawing_occurrences(root: Typed) -> Mapping[int, int]:
+    """The numbers of the occurrences that draw, by their identity."""
+    drawing = (typed for typed in root.walk() if typed.trace is not None and typed.trace.draws)
+    return {id(typed): number for number, typed in enumerate(drawing)}
+
+
+def draw_keys(seed: int, step: int, ids: HostArray, occurrences: HostArray, visits: HostArray) -> HostArray:
+    """The keys of visits.
+
+    Args:
+        seed, step: of the model.
+        ids: of the examples.
+        occurrences: numbers of the occurrences that draw.
+        visits: how often each was visited before in the example.
+
+    Returns:
+        Keys, uint64.
+
+    >>> draw_keys(0, 0, *np.array([[0, 0], [0, 0], [0, 1]])).shape
+    (2,)
+    """
+    return node_keys(seed + _SALT, step, ids, occurrences, visits)
+
+
+def node_keys(seed: int, step: int, *numbers: HostArray) -> HostArray:
+    """Hashes of a model's seed and step and of some numbers of each node (uint64), by steps of SplitMix64."""
+    keys = np.full(len(numbers[0]), seed % 2**64, np.uint64)
+    for words in (np.array([step % 2**64], np.uint64), *numbers):
+        keys = finalise(np, keys + np.uint64(GOLDEN)) ^ words.astype(np.uint64)
+    return finalise(np, keys + np.uint64(GOLDEN))

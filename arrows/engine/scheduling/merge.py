@@ -44,8 +44,8 @@ from arrows.engine.reading import (
     starts_of_runs,
     with_stop,
 )
+from arrows.engine.reference import draw_keys, node_keys
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable, WiredBatch, ordered_keys
-from arrows.engine.values import draw_keys, node_keys
 
 
 def first_rows_of(plan: Plan, count: HostArray) -> tuple[HostArray, tuple[int, ...]]:

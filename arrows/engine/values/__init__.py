@@ -6,16 +6,12 @@
 own, since data may be deeper than the interpreter's.
 """
 
-from arrows.engine.values.containers import (
-    REREADABLE as REREADABLE,
-    IteratorReplay as IteratorReplay,
-    grouped as grouped,
-    iterators_in as iterators_in,
-    nth as nth,
-)
-from arrows.engine.values.descriptions import (
+from arrows.engine.values.examples import (
     OPTIONAL as OPTIONAL,
     ExamplePath as ExamplePath,
+    LeafError as LeafError,
+    convert as convert,
+    convert_many as convert_many,
     describe as describe,
     describe_error as describe_error,
     describe_key as describe_key,
@@ -23,11 +19,6 @@ from arrows.engine.values.descriptions import (
     explain_no_item as explain_no_item,
     hint_for_item as hint_for_item,
     is_of_users as is_of_users,
-)
-from arrows.engine.values.draws import (
-    draw_keys as draw_keys,
-    drawing_occurrences as drawing_occurrences,
-    node_keys as node_keys,
 )
 from arrows.engine.values.results import (
     ForeignArrayError as ForeignArrayError,
@@ -45,14 +36,14 @@ from arrows.engine.values.results import (
     to_numpy as to_numpy,
     unflatten as unflatten,
 )
-from arrows.engine.values.structure import (
+from arrows.engine.values.traversal import (
+    REREADABLE as REREADABLE,
+    IteratorReplay as IteratorReplay,
     Recursion as Recursion,
     each as each,
+    grouped as grouped,
+    iterators_in as iterators_in,
+    nth as nth,
     recursive as recursive,
     trampoline as trampoline,
-)
-from arrows.engine.values.tensor_leaf import (
-    LeafError as LeafError,
-    convert as convert,
-    convert_many as convert_many,
 )

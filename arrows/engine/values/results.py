@@ -19,7 +19,7 @@ import numpy as np
 
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device, host_array
-from arrows.engine.values.structure import Recursion, each, recursive
+from arrows.engine.values.traversal import Recursion, each, recursive
 from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
