@@ -8,8 +8,15 @@ the source, compiles it and runs it.
 
 from __future__ import annotations
 
-from arrows.engine.lowering.expression_writer import KeyLine as KeyLine
-from arrows.engine.lowering.lower import Lowered as Lowered, lower as lower, observed_sites as observed_sites
+from arrows.engine.lowering.lower import lower as lower
 from arrows.engine.lowering.merge_chains import Composed as Composed, Compositions as Compositions
-from arrows.engine.lowering.sites import Port as Port, Site as Site, SiteKind as SiteKind
-from arrows.engine.lowering.streams import Streams as Streams, ValueStreams as ValueStreams
+from arrows.engine.lowering.sites import (
+    KeyLine as KeyLine,
+    Lowered as Lowered,
+    Port as Port,
+    Site as Site,
+    SiteKind as SiteKind,
+    Streams as Streams,
+    ValueStreams as ValueStreams,
+    observed_sites as observed_sites,
+)

@@ -1,4 +1,4 @@
-"""The sites of an expression, which make the nodes of examples, and what can flow from one to another.
+"""What lowering gives: the sites of an expression, what can flow from one to another, streams, and code.
 
 A *site* is a place in the typed expression where an operation stands, an input is read, or a constant is
 made. Each visit of a site while an example is lowered is one *node*, with a value id for each of its outputs.
@@ -11,28 +11,21 @@ solved as compilers solve *reaching definitions*.  Two things are read off it: w
 (their condensation orders the schedule), and which outputs can meet at one port (they share a slab, so that a
 gather reads one array).
 
-Symbols: what is known of a value while the lowering function is being written.
-
-In the written code a tensor is a *value id* (an integer), a tuple whose shape is known is kept apart in local
-variables, a sequence is a Python list, and an ``Input`` is the object itself.  A symbol says which Python
-expression holds the value, and which place of `FlowGraph` says where it may come from.  A symbol without code
-(`bare`) is a *pattern*: it carries only the places, for what is stored in lists and handed between functions.
-
-Types may nest as deep as expressions do, so every function here that follows their structure keeps a stack of
-its own or is `recursive`.
+*Streams* are flat lists, beside those of the nodes, that lowered examples append to: one for each tensor type
+that is read, each metric, each tensor leaf of the result and of what is tapped, each level of sequences in
+these, and each tap of Python objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from arrows.arrays import HostArray
-from arrows.engine.values import Recursion, each, recursive
+from arrows.combinators import Tap
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.typesys import types as T
@@ -220,131 +213,179 @@ class SiteList:
         return self.flow.produce((site.index, output))
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSymbol:
-    """A tensor.
+# Streams
+
+Show = Callable[[Any], object]
+"""Shows a tapped value, such as `print`."""
+
+
+class MetricStream(NamedTuple):
+    """A stream of side outputs: what reaches it, and whether labels go with it."""
+
+    name: str
+    type: T.Tensor
+    place: int
+    labelled: bool
+
+
+class LeafStream(NamedTuple):
+    """A stream of value ids: of one tensor leaf of the result, or of what is tapped."""
+
+    type: T.Tensor
+    place: int
+
+
+class ValueStreams(NamedTuple):
+    """The streams that values of one type go into: a result, or what is tapped under one name.
 
     Attributes:
-        code: evaluates to its value id.
-        place: what may reach it.
-        constant: its number, if it is always the same constant.
+        type: the values' type.
+        leaves: the numbers of the leaf streams, one for each tensor leaf.
+        levels: the numbers of the streams of lengths, one for each sequence in the type.
     """
 
-    code: str
-    place: int
-    constant: int | None = None
+    type: T.Type
+    leaves: range
+    levels: range
 
 
-@dataclass(frozen=True, slots=True)
-class TupleSymbol:
-    """A tuple taken apart: one symbol an item."""
+class TapStream(NamedTuple):
+    """What is collected under one name.
 
-    items: tuple[Symbol, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectSymbol:
-    """A Python object: of the user's (type ``Input``), or None (``Void``)."""
-
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListSymbol:
-    """A sequence: ``code`` is a Python list whose elements look like ``element`` (a pattern)."""
-
-    code: str
-    element: Symbol
-
-
-@dataclass(frozen=True, slots=True)
-class EndlessSymbol(TupleSymbol):
-    """An endless sequence: a tuple of its one element."""
-
-    @property
-    def element(self) -> Symbol:
-        """What it repeats."""
-        return self.items[0]
-
-
-Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol
-VOID = ObjectSymbol("None")
-
-
-@recursive
-def template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
-    """Returns a pattern for values of a type, with fresh places that nothing reaches yet."""
-    match type:
-        case T.Tensor():
-            return TensorSymbol("", flow.join())
-        case T.Tuple(items=items):
-            return TupleSymbol(tuple((yield each(template.call(item, flow) for item in items))))
-        case T.Sequence(element=element):
-            return ListSymbol("", (yield template.call(element, flow)))
-        case T.Broadcast(element=element):
-            return EndlessSymbol(((yield template.call(element, flow)),))
-        case _:
-            return ObjectSymbol("")
-
-
-@recursive
-def bare(symbol: Symbol) -> Recursion[Symbol]:
-    """Returns the pattern of a symbol: without code, but for constants, whose code is a literal."""
-    match symbol:
-        case TupleSymbol(items=items):
-            return replace(symbol, items=tuple((yield each(map(bare.call, items)))))
-        case TensorSymbol(constant=int()):
-            return symbol
-        case _:
-            return replace(symbol, code="")
-
-
-@recursive
-def viewed(
-    symbol: Symbol, wanted: T.Type, whole: Callable[[Symbol], Symbol] = lambda _: ObjectSymbol("")
-) -> Recursion[Symbol]:
-    """Returns a symbol as ``wanted``: where one object is, ``whole`` makes it of a tuple or list of objects.
-
-    By default the symbol is a pattern: in the written code a tuple of objects already is one object.
+    Attributes:
+        name: the name.
+        values: the streams of what is made of tensors; of Python objects, the number of theirs.
     """
-    match wanted, symbol:
-        case T.Input(), TupleSymbol() | ListSymbol():
-            return whole(symbol)
-        case T.Tuple(items=items), TupleSymbol(items=symbols):
-            return TupleSymbol(tuple((yield each(map(viewed.call, symbols, items, repeat(whole))))))
-        case T.Sequence(element=element), ListSymbol(code=code, element=inner):
-            return ListSymbol(code, (yield viewed.call(inner, element)))
-        case _:
-            return symbol
+
+    name: str
+    values: ValueStreams | int
 
 
-def link(target: Symbol, source: Symbol, flow: FlowGraph) -> None:
-    """Lets what reaches ``source`` reach ``target``, leaf by leaf (both have the same structure)."""
-    for (_, target_place), (_, source_place) in zip(columns(target), columns(source), strict=True):
-        flow.link(target_place, source_place)
+class Streams:
+    """The streams of a model, which grow while an expression is lowered.
+
+    Args:
+        flow: the flow graph.
+        output: the type of the result, whose streams come first.
+        labelled: the metrics that have labels somewhere.
+
+    Attributes:
+        reads: the tensor types that are read, one raw stream each.
+        metrics: the metrics, in the order of their first place.
+        leaves: the tensor leaves of the result, depth first, and of what is tapped.
+        levels: how many levels of sequences the result and what is tapped have.
+        taps: one for each name.
+        tap_sites: for each place where a tap stands, the number of its stream, and what shows its values.
+        result: which of the leaves and levels are the result's.
+    """
+
+    def __init__(self, flow: FlowGraph, output: T.Type, labelled: Collection[str] = ()) -> None:
+        self._flow, self._labelled = flow, labelled
+        self.reads: list[T.Tensor] = []
+        self.metrics: list[MetricStream] = []
+        self.leaves: list[LeafStream] = []
+        self.levels = 0
+        self.taps: list[TapStream] = []
+        self.tap_sites: list[tuple[int, Show | None]] = []
+        self.result = self._add_values(output)
+
+    def read(self, type: T.Tensor) -> int:
+        """Returns the number of the raw stream of a type."""
+        if type not in self.reads:
+            self.reads.append(type)
+        return self.reads.index(type)
+
+    def metric(self, name: str, type: T.Tensor, place: int) -> tuple[int, MetricStream]:
+        """Lets what reaches ``place`` reach a metric; returns its number and its stream."""
+        numbers = {stream.name: number for number, stream in enumerate(self.metrics)}
+        if (number := numbers.get(name, len(numbers))) == len(numbers):
+            self.metrics.append(MetricStream(name, type, self._flow.join(), name in self._labelled))
+        self._flow.link(self.metrics[number].place, place)
+        return number, self.metrics[number]
+
+    def link_leaf(self, number: int, place: int) -> None:
+        """Lets what reaches ``place`` reach a leaf stream."""
+        self._flow.link(self.leaves[number].place, place)
+
+    def tap(self, form: Tap, type: T.Type) -> tuple[int, TapStream]:
+        """Adds a place where a tap stands; returns its number and its stream."""
+        numbers = {stream.name: number for number, stream in enumerate(self.taps)}
+        if (number := numbers.get(form.key, len(numbers))) == len(numbers):
+            objects = sum(isinstance(stream.values, int) for stream in self.taps)
+            values = objects if T.holds(type, T.Input) else self._add_values(type)
+            self.taps.append(TapStream(form.key, values))
+        self.tap_sites.append((number, form.show))
+        return len(self.tap_sites) - 1, self.taps[number]
+
+    def _add_values(self, type: T.Type) -> ValueStreams:
+        leaves, first, level = T.leaves(type), len(self.leaves), self.levels
+        self.leaves.extend(LeafStream(leaf, self._flow.join()) for leaf in leaves)
+        self.levels += sum(isinstance(part, T.Sequence) for part in T.parts(type))
+        return ValueStreams(type, range(first, first + len(leaves)), range(level, self.levels))
 
 
-def columns(symbol: Symbol) -> Iterator[tuple[str, int]]:
-    """Yields the tensor leaves, depth first: the subscripts that lead there, and the leaf's place."""
-    pending = [(symbol, "")]
-    while pending:
-        match pending.pop():
-            case TensorSymbol(place=place), path:
-                yield path, place
-            case TupleSymbol(items=items), path:
-                pending.extend((item, f"{path}[{i}]") for i, item in reversed(list(enumerate(items))))
-            case ListSymbol(element=element), path:
-                pending.append((element, path))
+# The whole
 
 
-def assignments(target: Symbol, value: Symbol) -> list[tuple[str, Symbol]]:
-    """The names inside ``target``, and what each is assigned so that ``target`` holds ``value``."""
-    pairs: list[tuple[str, Symbol]] = []
-    pending = [(target, value)]
-    while pending:
-        match pending.pop():
-            case (TensorSymbol(constant=None) | ListSymbol() | ObjectSymbol()) as variable, part:
-                pairs.append((variable.code, part))
-            case TupleSymbol(items=names), TupleSymbol(items=items):
-                pending.extend(reversed(list(zip(names, items, strict=True))))
-    return pairs
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLine:
+    """The lines that compute a node's depth key.  The schedule decides them, so they are written later.
+
+    Attributes:
+        indent: what stands in front of each line.
+        name: the variable that gets the key.
+        site: the node's site.
+        rows: expressions of the value ids that the node reads.
+        lists: expressions of the lists of value ids that the node reads.
+    """
+
+    indent: str
+    name: str
+    site: int
+    rows: tuple[str, ...]
+    lists: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Lowered:
+    """What lowering a typed expression gives.
+
+    Attributes:
+        lines: the source of the lowering function: the lines of its module, key lines still open; ``main`` is
+            its entry.
+        main_yields: whether ``main`` is a generator function: it calls one.
+        names: what the source refers to (users' functions, tables of cases, memos of shared blocks).
+        streams: the streams that it appends to.
+        sites: the sites.
+        constants: the values of the constants.
+        reaching: which outputs of sites can reach each place of the flow graph.
+        draws: by site, the number of its occurrence among those that draw random numbers.
+    """
+
+    lines: Sequence[str | KeyLine] = ()
+    main_yields: bool = False
+    names: Mapping[str, object] = field(default_factory=dict)
+    streams: Streams
+    sites: Sequence[Site]
+    constants: Sequence[HostArray]
+    reaching: Reaching
+    draws: Mapping[int, int] = field(default_factory=dict)
+
+
+def observed_sites(
+    sites: Sequence[Site], constants: Sequence[HostArray], reads: Sequence[T.Tensor], flow: Reaching
+) -> Lowered:
+    """What was observed of a program that runs on the fly, in the form of a lowered expression.
+
+    There is no source that reads examples, since the program itself makes the nodes, and no stream of
+    results, since any value may be asked for.
+
+    Args:
+        sites: the call sites.
+        constants: the constants that operations are specialised to.
+        reads: the types of the values that come in.
+        flow: for each place, which outputs reached it.
+    """
+    streams = Streams(FlowGraph(), T.Tuple(()))
+    streams.reads += reads
+    return Lowered(streams=streams, sites=sites, constants=constants, reaching=flow)
