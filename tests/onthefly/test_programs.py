@@ -14,6 +14,7 @@ import arrows as ar
 from arrows.engine import planning
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
+from arrows.engine.running import batch_plan
 from arrows.onthefly import LazyBatch
 from arrows.testing.host_kernels import host_compiler
 from tests.compare import close, dense
@@ -90,6 +91,7 @@ def outcome(
         return g.numpy(seen), float(ar.to_numpy(loss)), each_dense(gradients), counts
 
 
+@mock.patch.object(batch_plan, "_WORTH", 0)
 def check(
     program: Program,
     examples: list[Any],

@@ -82,11 +82,9 @@ def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, .
     if not saved.issuperset(summed):
         return None
     # What the operand's rows get comes from `late` alone, which computes nothing else.
-    slabs = [program.operands[scatter.operands[0]].slab for _, scatter in program.scatters]
     for region, scatter in program.scatters:
         if region == "late" or number in scatter.operands:
-            alone = slabs.count(program.operands[number].slab) == 1
-            if not alone or scatter.operands != (number,) or scatter.operand not in in_late:
+            if scatter.operands != (number,) or scatter.operand not in in_late:
                 return None
     return tuple(summed), frozenset(products)
 
