@@ -27,7 +27,6 @@ from arrows.ops.activations import (
     tanh as tanh,
 )
 from arrows.ops.attention import segment_attention as segment_attention
-from arrows.ops.bind import bind as bind
 from arrows.ops.comparison import (
     clip as clip,
     equal as equal,
@@ -47,9 +46,12 @@ from arrows.ops.context import (
     Context as Context,
     Initializer as Initializer,
     Parameter as Parameter,
+    collect as collect,
+    constant_array as constant_array,
+    in_own_context as in_own_context,
+    innermost as innermost,
     parameter as parameter,
 )
-from arrows.ops.dropout import dropout as dropout
 from arrows.ops.elementwise import (
     abs as abs,
     add as add,
@@ -78,20 +80,20 @@ from arrows.ops.errors import (
     FunctionError as FunctionError,
     IndexOutOfRange as IndexOutOfRange,
     ShapeError as ShapeError,
+    unknown_operation,
 )
 from arrows.ops.evaluate import EagerEvaluation as EagerEvaluation, Lookup as Lookup, Value as Value
-from arrows.ops.function_context import constant_array as constant_array
-from arrows.ops.indexing import concat as concat, index as index, stack as stack
-from arrows.ops.innermost import in_own_context as in_own_context, innermost as innermost
-from arrows.ops.linear import dot as dot, matmul as matmul, outer as outer
-from arrows.ops.lookup import (
+from arrows.ops.indexing import (
     check_index as check_index,
+    concat as concat,
     gather as gather,
+    index as index,
     lookup as lookup,
     one_hot as one_hot,
     pick as pick,
+    stack as stack,
 )
-from arrows.ops.miscalls import unknown_operation
+from arrows.ops.linear import dot as dot, matmul as matmul, outer as outer
 from arrows.ops.primitive import (
     INVARIANT as INVARIANT,
     ROW as ROW,
@@ -99,6 +101,7 @@ from arrows.ops.primitive import (
     Primitive as Primitive,
     Run as Run,
     SumRun as SumRun,
+    bind as bind,
     get as get,
     keep_own,
     lift_each as lift_each,
@@ -106,7 +109,10 @@ from arrows.ops.primitive import (
     register as register,
     unregister as unregister,
 )
-from arrows.ops.random_draws import (
+from arrows.ops.random_numbers import (
+    GOLDEN as GOLDEN,
+    dropout as dropout,
+    finalise as finalise,
     normal as normal,
     normal_like as normal_like,
     uniform as uniform,
@@ -148,12 +154,16 @@ from arrows.ops.shaping import (
     sum as sum,
     transpose as transpose,
 )
-from arrows.ops.splitmix import GOLDEN as GOLDEN, finalise as finalise
-from arrows.ops.structure import collect as collect
 from arrows.ops.sums import FEW_TRANSPOSED as FEW_TRANSPOSED, sum_rows as sum_rows
 from arrows.ops.tensorlike import Operand as Operand, TensorLike as TensorLike, refusal as refusal
-from arrows.ops.trace import Equation as Equation, Trace as Trace, Var as Var
-from arrows.ops.tracing import Tracer as Tracer, TraceRecorder as TraceRecorder, trace as trace
+from arrows.ops.tracing import (
+    Equation as Equation,
+    Trace as Trace,
+    Tracer as Tracer,
+    TraceRecorder as TraceRecorder,
+    Var as Var,
+    trace as trace,
+)
 from arrows.typesys import missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name

@@ -10,7 +10,7 @@ from arrows.arrays import Array, ArrayModule
 from arrows.ops.comparison import greater, where
 from arrows.ops.elementwise import add, erf, expm1, multiply, sign, square
 from arrows.ops.primitive import Run
-from arrows.ops.shape_rules import elementwise, floating
+from arrows.ops.shaping import elementwise, floating
 from arrows.ops.tensorlike import Operand, TensorLike
 
 

@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, take
-from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Run, declare, get
+from arrows.ops.primitive import Gradients, Run, bind, declare, get, with_primitive
 from arrows.ops.segment_ops import segment_broadcast
 from arrows.ops.segments import Segments
-from arrows.ops.shape_rules import floating, same_dtype
-from arrows.ops.shaping import reshape, sum as sum_along
+from arrows.ops.shaping import floating, reshape, same_dtype, sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import Tensor

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import cast as typed
 
 from arrows.arrays import put
-from arrows.ops.bind import bind, with_primitive
-from arrows.ops.function_context import constant_array, type_beside
-from arrows.ops.primitive import Gradients, get
-from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
-from arrows.ops.shaping import cast, sum_to
+from arrows.ops.context import constant_array, type_beside
+from arrows.ops.primitive import Gradients, bind, get, with_primitive
+from arrows.ops.shaping import broadcast, cast, elementwise, same_dtype, sum_to, truth
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor
 

@@ -11,11 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, HasRows, Run, SumRun, Types, get
-from arrows.ops.shape_rules import arithmetic, elementwise, floating
-from arrows.ops.shaping import sum_to
+from arrows.ops.primitive import Gradients, HasRows, Run, SumRun, Types, bind, get, operation, with_primitive
+from arrows.ops.shaping import arithmetic, elementwise, floating, sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor

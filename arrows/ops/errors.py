@@ -1,9 +1,17 @@
-"""Errors of functions on tensors: shapes that do not fit, indices out of range, and errors of user code."""
+"""Errors of functions on tensors: shapes that do not fit, indices out of range, and errors of user code.
+
+What Python refuses in a user's function is explained, too: names and arguments of other libraries get a hint.
+A check before each call would cost every call, so the error that Python raised is read afterwards.
+"""
 
 from __future__ import annotations
 
-from arrows.ops.innermost import innermost
-from arrows.typesys import ArrowTypeError, Message, SourceLine, message
+import re
+import traceback
+from inspect import isfunction, signature
+
+import arrows.ops as ops  # a cycle: every file of operations raises these errors
+from arrows.typesys import ArrowTypeError, Message, SourceLine, did_you_mean, is_inside, message
 
 
 class ShapeError(ArrowTypeError):
@@ -28,7 +36,7 @@ class ShapeError(ArrowTypeError):
         self.reason = reason
         self.hint = hint = hint or ""
         self.site: SourceLine | None = SourceLine.here()
-        context = innermost()
+        context = ops.innermost()
         if context is not None and (attempt := context.attempt(self.site)):
             super().__init__(message(attempt, reason=reason, hint=hint))
         else:
@@ -72,3 +80,54 @@ class IndexOutOfRange(IndexError):
         self.index = index
         self.size = size
         self.row = row
+
+
+def explained(error: Exception) -> ShapeError | None:
+    """The error for a method that tensors have not, or an argument that another library calls so.
+
+    Args:
+        error: what a user's function has raised.
+
+    Returns:
+        None if the error is another one.
+
+    >>> try:
+    ...     ops.softmax(3, dim=0)
+    ... except TypeError as error:
+    ...     print(explained(error))
+    softmax() got an unexpected keyword argument 'dim'
+      hint  did you mean axis=?
+    """
+    if isinstance(error, AttributeError) and isinstance(error.obj, ops.TensorLike):
+        words = f"a tensor of a Function has no attribute {error.name!r}"
+        likely = did_you_mean(error.name or "", _names(), "tensor_of_function", "operation")
+    else:
+        words = str(error)
+        wrong = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", words)
+        called = wrong and (vars(ops).get(wrong[1]) or getattr(ops.TensorLike, wrong[1], None))
+        # A user may give a function the name of a property, or of a module of `ops`.
+        named = {x: f"{x}=" for x in signature(called).parameters} if isfunction(called) else {}
+        likely = did_you_mean(wrong[2], named, "operation_argument") if wrong and named else ""
+        if not likely:
+            return None
+    return ShapeError(words, hint=f"did you mean {likely}?" if likely else "")
+
+
+def unknown_operation(name: str) -> str:
+    """What may be meant by a name that `arrows.ops` has not; empty where nothing is alike.
+
+    >>> unknown_operation("cat"), unknown_operation("sigmoids")
+    ('ops.concat', 'ops.sigmoid')
+    """
+    return "" if name.startswith("_") else did_you_mean(name, _names(), "operation")
+
+
+def _names() -> dict[str, str]:
+    return {name: f"ops.{name}" for name in ops.__all__ if isfunction(vars(ops)[name])}
+
+
+def line_of(error: Exception) -> SourceLine | None:
+    """The innermost line of a traceback that lies outside the library."""
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    outside = [SourceLine(file, line) for file, line in places if not is_inside(file)]
+    return outside[-1] if outside else None

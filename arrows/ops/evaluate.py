@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.arrays import HostArray, quiet
-from arrows.ops.context import Parameter
-from arrows.ops.function_context import FunctionContext
+from arrows.ops.context import FunctionContext, Parameter
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
@@ -44,7 +43,7 @@ class Value(TensorLike):
     array: HostArray
     type: Tensor
     rows: int
-    segments: Segments | None
+    segments: Segments | None = None
 
 
 class EagerEvaluation(FunctionContext):
@@ -77,12 +76,12 @@ class EagerEvaluation(FunctionContext):
         """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0."""
         array = np.asarray(array)
         type = Tensor(array.shape[1:] if rows >= 0 else array.shape, array.dtype.name)
-        return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
+        return Value(self, array, type, rows, segments=_one_segment(len(array)) if rows >= 0 else None)
 
     def constant(self, array: HostArray) -> Value:
         """Wraps a constant, at level INVARIANT."""
         array = array.astype(self.float_or(array.dtype.name), copy=False)
-        return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT, None)
+        return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT)
 
     def parameter(self, owner: object, spec: Parameter) -> Value:
         """A layer's parameter, at level INVARIANT; the same value each time."""
@@ -91,7 +90,7 @@ class EagerEvaluation(FunctionContext):
             assert self._lookup is not None, "an evaluation with layers knows their parameters"
             dtype = self.float_or(spec.dtype)
             array = self._lookup(owner, spec).astype(dtype, copy=False)
-            value = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
+            value = Value(self, array, Tensor(array.shape, dtype), INVARIANT)
             self._parameters[key] = value, spec.trainable
         return self._parameters[key][0]
 
@@ -106,7 +105,7 @@ class EagerEvaluation(FunctionContext):
     def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
         """Joins the elements of a sequence, each of this type, into one value at the level `rows` >= 0."""
         array = np.stack([v.array for v in values]) if values else np.zeros((0, *type.shape), type.dtype)
-        result = Value(self, array, type, rows, _one_segment(len(array)))
+        result = Value(self, array, type, rows, segments=_one_segment(len(array)))
         if self.record:
             self._tape.append(("join", [result], tuple(values), lambda g: g))
         return result
@@ -114,7 +113,7 @@ class EagerEvaluation(FunctionContext):
     def split(self, value: Value) -> list[Value]:
         """Splits a sequence into its elements, each a value at the level ROW."""
         # Iterating a vector gives NumPy numbers, not arrays.
-        results = [Value(self, np.asarray(row), value.type, ROW, None) for row in value.array]
+        results = [Value(self, np.asarray(row), value.type, ROW) for row in value.array]
         if self.record:
             self._tape.append(("split", results, [value], lambda *rows: [np.stack(rows)]))
         return results
@@ -144,7 +143,7 @@ class EagerEvaluation(FunctionContext):
                 f"the kernel of {primitive.name} gave {array.dtype.name}{list(array.shape)}, "
                 f"but its rule says {type.dtype}{list(shape)}"
             )
-        result = Value(self, array, type, rows, None if rows < 0 else segments)
+        result = Value(self, array, type, rows, segments=None if rows < 0 else segments)
         if self.record:
             pull = partial(self._gradients, primitive, values, attributes, result)
             self._tape.append((primitive.name, [result], values, pull))
@@ -191,7 +190,7 @@ class EagerEvaluation(FunctionContext):
         g: HostArray,
     ) -> list[HostArray | None]:
         """The gradients of the operands of a primitive, from that of its result."""
-        wrapped = Value(self, g, result.type, result.rows, result.segments)
+        wrapped = Value(self, g, result.type, result.rows, segments=result.segments)
         found = primitive.vjp(wrapped, result, *operands, **attributes)
         return [
             None

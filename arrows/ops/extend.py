@@ -7,9 +7,8 @@ True
 
 from __future__ import annotations
 
-from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, get, primitives, register, unregister
+from arrows.ops.primitive import Primitive, bind, get, primitives, register, unregister
 from arrows.ops.segments import Segments
 
 __all__ = ["Primitive", "Segments", "ShapeError", "bind", "get", "primitives", "register", "unregister"]

@@ -13,11 +13,21 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare, get
-from arrows.ops.shape_rules import arithmetic, same_dtype
-from arrows.ops.shaping import reshape, shape_of, transpose
+from arrows.ops.primitive import (
+    Attributes,
+    Gradients,
+    HasRows,
+    Run,
+    SumRun,
+    Types,
+    bind,
+    declare,
+    get,
+    operation,
+    with_primitive,
+)
+from arrows.ops.shaping import arithmetic, reshape, same_dtype, shape_of, transpose
 from arrows.ops.sums import matmul as product, rows_by_matrix, sum_matmul
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor

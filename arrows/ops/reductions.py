@@ -11,13 +11,24 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, put
-from arrows.ops.bind import Operation, bind, with_primitive
 from arrows.ops.comparison import equal, greater, maximum, where
 from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop_gradient, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Run, get
-from arrows.ops.shape_rules import Axis, arithmetic, floating, negative_axes, negative_axis
-from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of, sum as sum_along
+from arrows.ops.primitive import Gradients, Operation, Run, bind, get, with_primitive
+from arrows.ops.shaping import (
+    Axis,
+    arithmetic,
+    cast,
+    floating,
+    kept,
+    negative_axes,
+    negative_axis,
+    reduce,
+    reduced,
+    reshape,
+    shape_of,
+    sum as sum_along,
+)
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor

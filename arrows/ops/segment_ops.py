@@ -9,16 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule, HostArray, put, take
-from arrows.ops.bind import Operation, bind, operation, with_primitive
 from arrows.ops.comparison import equal, maximum, where
 from arrows.ops.elementwise import divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
-from arrows.ops.lookup import as_index
-from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
+from arrows.ops.indexing import as_index
+from arrows.ops.primitive import (
+    Gradients,
+    Operation,
+    Run,
+    bind,
+    get,
+    lift_each,
+    lift_rows,
+    operation,
+    with_primitive,
+)
 from arrows.ops.reductions import EXTREMES
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import arithmetic, checked, floating, integral
-from arrows.ops.shaping import cast
+from arrows.ops.shaping import arithmetic, cast, checked, floating, integral
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError, Tensor
 

@@ -1,25 +1,177 @@
-"""Tracing: runs a function once for each input type, on shapes alone, and records what it does."""
+"""Tracing: runs a function once for each input type, on shapes alone, and records what it does.
+
+A `Trace` is a function on tensors as a list of equations, in single-assignment form; a `TraceRecorder` makes
+it.
+
+Random numbers that are drawn while a function is traced would be drawn once and frozen in the trace, so they
+are refused.  What proves that a function draws is that it gives other numbers when it is traced again.  It is
+traced again where the state of a global generator has moved, NumPy's or that of `random`, or where its code
+names what may give other numbers each time.  Neither proves anything alone, since other threads draw from the
+global generators too; so a pure function is never refused.  What is not seen: a generator of the user's own
+behind names that do not tell it; clocks and counters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+import ctypes
+import pickle
+import random
+import re
+from _random import Random as Mersenne
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from arrows.arrays import HostArray
-from arrows.ops import miscalls
-from arrows.ops.context import Parameter
-from arrows.ops.dropout import dropout_by_key
-from arrows.ops.errors import FunctionError, ShapeError
-from arrows.ops.function_context import FunctionContext
-from arrows.ops.innermost import in_own_context
+from arrows.ops.context import FunctionContext, Parameter, collect, in_own_context, spread
+from arrows.ops.errors import FunctionError, ShapeError, explained, line_of
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
-from arrows.ops.random_guard import global_states, names_a_source, where_defined
-from arrows.ops.splitmix import GOLDEN
-from arrows.ops.structure import collect, spread
+from arrows.ops.random_numbers import GOLDEN, dropout_by_key
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.ops.trace import Equation, Trace, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_inside, types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, cached_property, is_inside, types as T
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """One value of a trace: its number, the type of one row, and its level (see `arrows.ops.primitive`).
+
+    >>> print(Var(0, T.Tensor((3,)), ROW))
+    %0: float32[3] row
+    """
+
+    id: int
+    type: T.Tensor = field(hash=False)  # the number tells apart the values of a trace
+    rows: int = field(hash=False)
+
+    def __str__(self) -> str:
+        level = {INVARIANT: "invariant", ROW: "row"}.get(self.rows, f"rows of sequence {self.rows}")
+        return f"%{self.id}: {self.type} {level}"
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """`result = primitive(*operands, **attributes)`; attributes are sorted pairs, hashable.
+
+    >>> from arrows.ops import trace
+    >>> print(trace(lambda x: x + x, T.Tensor((3,))).equations[0])
+    %1: float32[3] row = add(%0, %0)
+    """
+
+    primitive: Primitive
+    operands: tuple[Var, ...]
+    attributes: tuple[tuple[str, Hashable], ...]
+    result: Var
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """What the equation reads: its operands."""
+        return self.operands
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """What it makes: its result."""
+        return (self.result,)
+
+    @property
+    def call(self) -> str:
+        """The right side as text: ``add(%0, %1)``."""
+        arguments = [f"%{operand.id}" for operand in self.operands]
+        arguments += [f"{name}={value!r}" for name, value in self.attributes]
+        return f"{self.primitive.name}({', '.join(arguments)})"
+
+    def __str__(self) -> str:
+        return f"{self.result} = {self.call}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a function on tensors does, as single assignments.
+
+    Args:
+        inputs: the tensor leaves of the input type, depth first.
+        parameters: (owner layer, description, var), in the order of first use.
+        constants: (array, var); the arrays are read-only.
+        dropout_key: if the function has dropout, the input with a key for each node, an unsigned 64-bit
+            number from the engine.
+        equations: in order; each is needed by a result.
+        results: the tensor leaves of the output type, depth first.
+        output: the output type; a result with the rows of a sequence is a `Sequence`.
+
+    >>> from arrows.ops import trace
+    >>> print(trace(lambda x, y: (x @ y.T, x.sum()), T.Tuple((T.Tensor((3,)), T.Tensor((2, 3))))))
+    inputs %0: float32[3] row, %1: float32[2, 3] row
+    %2: float32[3, 2] row = transpose(%1, axes=(-1, -2))
+    %3: float32[2] row = matmul(%0, %2)
+    %4: float32 row = sum(%0, axes=(-1,), keepdims=False)
+    results %3, %4 : (float32[2], float32)
+    """
+
+    inputs: tuple[Var, ...]
+    parameters: tuple[tuple[object, Parameter, Var], ...]
+    constants: tuple[tuple[HostArray, Var], ...]
+    equations: tuple[Equation, ...]
+    results: tuple[Var, ...]
+    output: T.Type
+    dropout_key: Var | None = None
+
+    @cached_property
+    def key(self) -> Hashable:
+        """Two traces have equal keys exactly if they are the same operation with the same parameters.
+
+        Variables compare by position, owners of parameters by identity, constants by their bytes; the nesting
+        of inputs and results in tuples does not count.
+
+        >>> from arrows.ops import trace
+        >>> a, b = (trace(f, T.Tensor((3,))) for f in (lambda x: x * 2, lambda y: y * 2.0))
+        >>> a.key == b.key
+        True
+        """
+        numbers: dict[int, int] = {}
+
+        def number(var: Var) -> int:
+            return numbers.setdefault(var.id, len(numbers))
+
+        inputs = tuple((number(var), var.type, var.rows) for var in self.inputs)
+        dropout_key = None if self.dropout_key is None else number(self.dropout_key)
+        parameters = tuple(
+            (number(var), id(owner), spec.name, spec.shape, spec.dtype)
+            for owner, spec, var in self.parameters
+        )
+        constants = tuple(
+            (number(var), array.shape, array.dtype.str, array.tobytes()) for array, var in self.constants
+        )
+        # The text of the attributes counts too: 0.0 and -0.0 are equal, but give different results.
+        equations = tuple(
+            (
+                e.primitive,  # not its name, under which another may be registered by now
+                tuple(map(number, e.operands)),
+                e.attributes,
+                repr(e.attributes),
+                number(e.result),
+                e.result.rows,
+            )
+            for e in self.equations
+        )
+        return inputs, dropout_key, parameters, constants, equations, tuple(map(number, self.results))
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether it draws random numbers, in prediction too; dropout does not."""
+        return any(equation.primitive.name == "uniform" for equation in self.equations)
+
+    def __str__(self) -> str:
+        lines = ["inputs " + ", ".join(map(str, self.inputs))]
+        lines += [f"{var} = parameter {spec.name}" for _, spec, var in self.parameters]
+        lines += [
+            f"{var} = constant" + (f" {array}" if array.size < 8 else "") for array, var in self.constants
+        ]
+        lines += map(str, self.equations)
+        lines.append("results " + ", ".join(f"%{var.id}" for var in self.results) + f" : {self.output}")
+        return "\n".join(lines)
+
 
 # So often a function is traced again to see a difference, for it may make little of its draws, as a coin
 # does: where a global generator has moved, and where its code only has a name of one.
@@ -243,11 +395,11 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
         except (ArrowTypeError, ArrowValueError):
             raise
         except Exception as error:
-            refused: ShapeError | FunctionError | None = miscalls.explained(error)
+            refused: ShapeError | FunctionError | None = explained(error)
             if refused is None:
                 words = f"{type(error).__name__}: {error}".removesuffix(": ").replace("'Tracer'", "tensor")
                 refused = FunctionError(f"{_name(function)} raised {words}")
-            refused.site = miscalls.line_of(error)
+            refused.site = line_of(error)
             raise refused from error
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:
@@ -268,3 +420,72 @@ def _name(function: object) -> str:
     if code is not None and is_inside(code.co_filename) and hasattr(function, "__self__"):
         return type(function.__self__).__name__  # a layer, whose caller in the library is traced
     return str(getattr(function, "__name__", None) or repr(function))
+
+
+_SOURCE = re.compile(
+    "random|^rand|rng|generator|integers|choice|shuffle|permut|^next$|uuid|secrets", re.IGNORECASE
+)  # not `normal` and `uniform`, as operations are called
+_NUMPY_BYTES = 624 * 4 + 4  # the key of NumPy's generator, and the position in it
+_HEAD = object.__basicsize__
+
+
+def global_states() -> tuple[object, ...]:
+    """The states of the generators that all of a process shares: NumPy's, and Python's.
+
+    They are read from memory: through their methods that takes 80 us and 17 us, and a trace 150 us.  Both
+    draw normal numbers in pairs: NumPy's object keeps the second one within itself, Python's as an attribute.
+    """
+    generator = np.random.mtrand.get_bit_generator()
+    if type(generator) is np.random.MT19937:
+        state = ctypes.string_at(generator.ctypes.state_address, _NUMPY_BYTES)
+    else:
+        state = pickle.dumps(generator.state)
+    numpy, python = np.random.random.__self__, random.random.__self__  # type: ignore[attr-defined]
+    return state, _memory(numpy, np.random.RandomState), _memory(python, Mersenne), python.gauss_next
+
+
+def _memory(generator: object, kind: type) -> bytes:
+    """What an object holds of the fields of this class."""
+    return ctypes.string_at(id(generator) + _HEAD, kind.__basicsize__ - _HEAD)
+
+
+def names_a_source(function: object) -> bool:
+    """Whether a function's code has a name of what may give other numbers each time.
+
+    >>> names_a_source(lambda x: x + np.random.default_rng().normal()), names_a_source(lambda x: x + 1)
+    (True, False)
+    """
+    code = _own_code(function)
+    return code is not None and any(map(_SOURCE.search, _names_in(code)))
+
+
+def where_defined(function: object) -> str:
+    """``name (file:line)`` of the code that the user wrote.
+
+    >>> where_defined(len)
+    'len'
+    """
+    code = _own_code(function)
+    if code is None:
+        return str(getattr(function, "__name__", None) or repr(function))
+    name = code.co_qualname.rpartition("<locals>.")[2]
+    return f"{name} ({SourceLine(code.co_filename, code.co_firstlineno)})"
+
+
+def _own_code(function: object) -> CodeType | None:
+    """The code of a function, or of the `forward` of a layer whose method of the library is called."""
+    function = getattr(function, "func", function)  # that of a `functools.partial`
+    called = getattr(type(function), "__call__", None)  # noqa: B004  of an object that may be called
+    code: CodeType | None = getattr(function, "__code__", None) or getattr(called, "__code__", None)
+    if code is not None and is_inside(code.co_filename):
+        owner = type(getattr(function, "__self__", None))
+        code = getattr(getattr(owner, "forward", None), "__code__", None)
+    return None if code is None or is_inside(code.co_filename) else code
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    yield from code.co_freevars
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)

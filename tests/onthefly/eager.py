@@ -17,9 +17,8 @@ from arrows.engine.reference import ArraySemantics, interpret, node_keys
 from arrows.engine.values import make_tuple
 from arrows.inference import Typed, infer
 from arrows.ops import Value
-from arrows.ops.dropout import dropout_by_key
-from arrows.ops.innermost import current_context
-from arrows.ops.splitmix import GOLDEN
+from arrows.ops.context import current_context
+from arrows.ops.random_numbers import GOLDEN, dropout_by_key
 from arrows.typesys import types as T
 from tests.compare import tape_meets_kink
 

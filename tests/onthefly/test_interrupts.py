@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 import arrows as ar
-from arrows.ops.innermost import in_own_context
+from arrows.ops.context import in_own_context
 from tests.interrupts import interrupted, lines_of
 from tests.profile import draws
 

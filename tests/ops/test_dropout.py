@@ -9,7 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.ops import EagerEvaluation, ShapeError, trace
-from arrows.ops.dropout import dropout_by_key
+from arrows.ops.random_numbers import dropout_by_key
 from arrows.typesys import types as T
 from tests.ops.lifted import run_lifted
 
