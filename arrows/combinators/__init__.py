@@ -10,6 +10,8 @@ from arrows.combinators.apply import (
     Apply as Apply,
     Concat as Concat,
     Function as Function,
+    Layer as Layer,
+    Written as Written,
     spread_items as spread_items,
 )
 from arrows.combinators.attention import Attention as Attention
@@ -20,14 +22,12 @@ from arrows.combinators.base.arguments import (
     wrong_argument as wrong_argument,
     wrong_value as wrong_value,
 )
-from arrows.combinators.base.block import AnyBlock as AnyBlock, Block as Block
-from arrows.combinators.base.convert import as_block as as_block
+from arrows.combinators.base.block import AnyBlock as AnyBlock, Block as Block, as_block as as_block
+from arrows.combinators.base.copying import parts_first as parts_first
 from arrows.combinators.base.printing import brief as brief, title as title
-from arrows.combinators.base.traversal import parts_first as parts_first
 from arrows.combinators.base.wires import Wire as Wire
 from arrows.combinators.choice import Choice as Choice, OneOf as OneOf, Optional as Optional
 from arrows.combinators.compose import Identity as Identity, Pipe as Pipe, derived as derived
-from arrows.combinators.composition import Composition as Composition
 from arrows.combinators.constant import (
     Constant as Constant,
     InferredZeros as InferredZeros,
@@ -76,9 +76,14 @@ from arrows.combinators.items import (
     take_of as take_of,
     take_or_default as take_or_default,
 )
-from arrows.combinators.layer import Layer as Layer, Written as Written
 from arrows.combinators.message_passing import MessagePassing as MessagePassing
-from arrows.combinators.notation import Graph as Graph, arrow as arrow, unpack as unpack
+from arrows.combinators.notation import (
+    Composition as Composition,
+    Graph as Graph,
+    Source as Source,
+    arrow as arrow,
+    unpack as unpack,
+)
 from arrows.combinators.onehot import OneHot as OneHot, OneHotFromList as OneHotFromList
 from arrows.combinators.places import (
     At as At,
@@ -87,7 +92,6 @@ from arrows.combinators.places import (
     options_written as options_written,
     window_steps as window_steps,
 )
-from arrows.combinators.recorder import Source as Source
 from arrows.combinators.recursion import (
     ForwardDeclaration as ForwardDeclaration,
     Reference as Reference,

@@ -8,8 +8,7 @@ from typing import Any, Literal, overload
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
 from arrows.combinators.base.arguments import require_flag
-from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, derived

@@ -13,8 +13,7 @@ from arrows.combinators.base.arguments import (
     wrong_argument,
     wrong_value,
 )
-from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.convert import are_pairs, as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, are_pairs, as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import InferredZeros

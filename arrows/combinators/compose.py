@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import set_name
-from arrows.combinators.base.block import A, AnyBlock, B, Block, spelled
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block, spelled
 from arrows.combinators.base.printing import Argument, Spelling
 from arrows.combinators.base.wires import Wire
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import places_of, set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, C, Operators, spelled
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, C, Operators, as_block, spelled
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain

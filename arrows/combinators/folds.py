@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import require_flag, set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import A, AnyBlock, B, Block, C
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, C, as_block
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, derived

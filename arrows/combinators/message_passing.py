@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arrows.combinators.base.arguments import require_flag, wrong_argument
-from arrows.combinators.base.block import AnyBlock, B, Block
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import AnyBlock, B, Block, as_block
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain, derived

@@ -17,8 +17,7 @@ from arrows.combinators.base.arguments import (
     value_refusal,
     wrong_argument,
 )
-from arrows.combinators.base.block import A1, A2, B1, B2, A, AnyBlock, B, Block, spelled
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import A1, A2, B1, B2, A, AnyBlock, B, Block, as_block, spelled
 from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.typesys import SourceLine, types as T

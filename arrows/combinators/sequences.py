@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import require_flag, require_integer, set_name
-from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block
 from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import derived

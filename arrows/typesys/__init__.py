@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from arrows.typesys import names as names, static as static, types
 from arrows.typesys.errors import (
+    QUOTED as QUOTED,
     ArrowTypeError,
     ArrowValueError,
     InputError,
@@ -18,10 +19,18 @@ from arrows.typesys.errors import (
     NotFiniteError as NotFiniteError,
     Side as Side,
     SourceLine,
+    counted as counted,
+    escaped as escaped,
     input_message as input_message,
     is_inside as is_inside,
     message as message,
+    message_of as message_of,
+    printable as printable,
+    printable_lines as printable_lines,
+    quoted as quoted,
+    shortened as shortened,
     unhashed as unhashed,
+    unwritable as unwritable,
 )
 from arrows.typesys.names import (
     answers as answers,
@@ -34,17 +43,6 @@ from arrows.typesys.names import (
     refuse_arguments as refuse_arguments,
 )
 from arrows.typesys.parse import parse_type as parse_type
-from arrows.typesys.quoting import (
-    QUOTED as QUOTED,
-    counted as counted,
-    escaped as escaped,
-    message_of as message_of,
-    printable as printable,
-    printable_lines as printable_lines,
-    quoted as quoted,
-    shortened as shortened,
-    unwritable as unwritable,
-)
 from arrows.typesys.runtime import cached_property as cached_property, gc_paused as gc_paused
 from arrows.typesys.types import (
     Tensor as Tensor,

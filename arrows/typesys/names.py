@@ -15,8 +15,7 @@ from opcode import opname
 from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
 
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-from arrows.typesys.quoting import counted
+from arrows.typesys.errors import ArrowTypeError, SourceLine, counted, message
 
 P = ParamSpec("P")
 R = TypeVar("R")

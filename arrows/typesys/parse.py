@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
-from arrows.typesys.quoting import quoted
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message, quoted
 from arrows.typesys.types import DTYPES, Broadcast, Input, Sequence, Tensor, Tuple, Type, Void, as_type
 
 _HINT = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import arrows as ar
-from arrows.combinators.base.traversal import parts_first
+from arrows.combinators.base.copying import parts_first
 from arrows.engine import reference
 from arrows.inference import Inference, Typed
 from tests.compare import close, random_parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-from arrows.typesys.quoting import printable, printable_lines, quoted
+from arrows.typesys.errors import printable, printable_lines, quoted
 
 
 def test_every_control_character_is_spelt_out():

@@ -3,29 +3,34 @@
 A block holds no parameter and no state, and it does not know where it stands: it may stand in many places,
 and in many models at once. Blocks compare by identity. All functions that walk over a block (printing,
 copying, pickling) use explicit stacks, so an expression may be as deep as memory allows.
+
+`Freezing` makes its objects immutable after `__init__`. `as_block` makes a block of what may stand for one:
+dicts and tuples of blocks, NumPy arrays.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 from arrows.arrays import HostArray
-from arrows.combinators.base.arguments import set_name, type_refusal
-from arrows.combinators.base.calls import call_on_wires, context_of
+from arrows.combinators.base.arguments import set_name, shortened, type_refusal
 from arrows.combinators.base.copying import reduce
-from arrows.combinators.base.frozen import Freezing
-from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
-from arrows.combinators.base.wires import Wire
+from arrows.combinators.base.wires import Wire, WithoutValue, as_function, call_on_wires, context_of
 from arrows.ops import TensorLike
-from arrows.typesys import SourceLine
+from arrows.typesys import SourceLine, refuse_arguments, types as T
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity
     from arrows.combinators.fanout import AndFan
     from arrows.combinators.recursion import Token
+
 
 # The type variables that the blocks of this folder share.
 A = TypeVar("A")
@@ -42,6 +47,59 @@ B_co = TypeVar("B_co", covariant=True)
 
 Blocks: TypeAlias = Mapping[Any, object] | tuple[object, ...] | list[tuple[Any, Any]] | HostArray
 """The objects that may stand for a block on the left of an operator, besides blocks."""
+
+
+class Freezing(type):
+    """Seals each object of a class when its `__init__` has ended; says what is wrong with its arguments.
+
+    Derived classes, those of users too, have a plain `__init__`, in which they set attributes.
+    """
+
+    if not TYPE_CHECKING:  # type checkers take the arguments of a class from its `__init__`
+
+        def __call__(cls, *args: Any, **keywords: Any) -> Any:
+            # Not when Python makes the class, since a decorator such as `@dataclass` may change it then.
+            if "_examined" not in cls.__dict__:
+                _examine(cls)
+                cls._examined = True
+            try:
+                made = super().__call__(*args, **keywords)
+            except TypeError as error:
+                if error.__traceback__.tb_next is None:  # Python could not call `__init__` with these
+                    sized = cls.foreign != "block" and args and isinstance(args[-1], int)
+                    hint = "the sizes of the input are inferred, not given" if sized else ""
+                    table = cls.foreign
+                    refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table=table, hint=hint)
+                raise
+            made.__dict__["_sealed"] = True
+            return made
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            signature = inspect.signature(cls.__init__)
+            return signature.replace(parameters=[*signature.parameters.values()][1:])
+
+
+def _examine(cls: Any) -> None:
+    """Refuses a class of objects that are no frozen values.
+
+    Raises:
+        ArrowTypeError: the class compares its objects, or keeps attributes in slots.
+    """
+    if cls.__eq__ is not object.__eq__ or cls.__hash__ is not object.__hash__:
+        raise type_refusal(
+            f"make a {cls.__name__}",
+            "blocks compare by identity, since a layer shares its parameters with itself alone; "
+            f"{cls.__name__} compares its objects by an __eq__ of its own",
+            hint="@dataclass(eq=False) makes no __eq__; else leave out __eq__ and __hash__",
+        )
+    for owner in cls.__mro__:
+        if owner.__dict__.get("__slots__"):
+            raise type_refusal(
+                f"make a {cls.__name__}",
+                f"a block is copied and pickled with its __dict__, and {owner.__name__} has slots",
+                hint="leave out slots=True, or __slots__",
+            )
 
 
 class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
@@ -288,3 +346,63 @@ def spelled(block: C, spelling: Spelling) -> C:
     """Gives a new block the words of the block that its author wrote, and that is made of it."""
     block.__dict__.update(kind=spelling.head, _spelling=spelling)
     return block
+
+
+_ROOMS = ("arrows.combinators.", "arrows.layers.")
+
+
+def as_block(x: object, where: str) -> AnyBlock:
+    """Makes a block of `x`: dicts, tuples of blocks and lists of pairs are records, NumPy arrays constants.
+
+    `where` says in messages what the block is wanted for (`the left side of >>`).
+
+    Raises:
+        ArrowTypeError: `x` stands for no block; for a bare function the hint says how to wrap it.
+
+    Example:
+        >>> import arrows as ar
+        >>> as_block({"a": ar.Scalar()}, "an example").kind
+        'Record'
+    """
+    if isinstance(x, Block):
+        x.check_finished(where)
+        return x
+    if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and are_pairs(x)):
+        T.check_depth(x)
+        return Block.operators.record(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return Block.operators.constant(x)
+    step = None if isinstance(x, Wire) else getattr(x, "block_hint", None)
+    reason = "it is no block yet" if step else "expected a block, or a dict or tuple of blocks"
+    raise type_refusal(f"use {_name(x)} as {where}", reason, hint=step or _hint(x))
+
+
+def are_pairs(x: Sequence[object]) -> bool:
+    """Whether a list holds pairs of a key and a block, and nothing else."""
+    return bool(x) and all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in x)
+
+
+def _name(x: object) -> str:
+    if isinstance(x, type):
+        return f"the class {x.__name__}"
+    if callable(x) and hasattr(x, "__name__"):
+        return "a lambda" if x.__name__ == "<lambda>" else f"the function {x.__name__}"
+    return shortened(x)
+
+
+def _hint(x: object) -> str:
+    if isinstance(x, Wire):
+        return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
+    if isinstance(x, (type, FunctionType)) and str(x.__module__).startswith(_ROOMS):
+        return f"call it: ar.{x.__name__}(...)"
+    if callable(x):
+        return (
+            "ar.Function(f) for a function of tensors, ar.InputTransform(f) for a function of Python objects"
+        )
+    if isinstance(x, (bool, int, float)):
+        return f"a constant is ar.Constant({x!r})"
+    if isinstance(x, str):
+        return f"read a field with ar.GetItem({x!r})"
+    if isinstance(x, list):
+        return "one after the other: ar.Pipe(*blocks); all on one input: ar.AllOf(*blocks); a tuple: (f, g)"
+    return ""

@@ -3,7 +3,7 @@
 A flat list holds the blocks that have parts, parts first; each refers to its parts by their index. Blocks
 without parts stand in the list as themselves, so that the memo of `pickle` and `copy` keeps track of shared
 layers, over several roots too. The list also holds definitions that refer to one another; the tokens of
-their references tie them together again.
+their references tie them together again. `parts_first` walks over all blocks inside a block.
 """
 
 from __future__ import annotations
@@ -13,16 +13,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from arrows.combinators.base.printing import Spelling, pieces_of
-from arrows.combinators.base.traversal import parts_first
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
     from arrows.combinators.recursion import Token
 
+
 B = TypeVar("B", bound="AnyBlock")
 
 Row: TypeAlias = "AnyBlock | tuple[type[AnyBlock], dict[str, object], tuple[int, ...]]"
 """A block without parts, or the class, the state and the indices of the parts."""
+
+
+def parts_first(block: AnyBlock) -> list[AnyBlock]:
+    """Lists every block inside once, after its parts; the definitions of references are inside too."""
+    order: list[AnyBlock] = []
+    seen: set[int] = set()
+    roots = [block]
+    while roots:
+        todo: list[tuple[AnyBlock, bool]] = [(roots.pop(), False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                order.append(x)
+            elif id(x) not in seen:
+                seen.add(id(x))
+                todo.append((x, True))
+                todo.extend((p, False) for p in reversed(x.parts))
+                if x.definition is not None:
+                    roots.append(x.definition)
+    return order
 
 
 def reduce(block: AnyBlock) -> tuple[Any, ...]:
