@@ -90,8 +90,8 @@ def MessagePassing(
     wanted = "(nodes, edges), with features=True (nodes, edges, features)"
     inputs: list[AnyBlock] = [Item(i, arity=2 + features, takes=wanted) for i in range(2 + features)]
     nodes, edges, *beside = inputs
-    sources, targets = (chain(edges, Map(_Place(i))) for i in (0, 1))
-    every_node, node = chain(nodes, Broadcast()), _Node()
+    sources, targets = (chain(edges, Map(_EndOfEdge(i))) for i in (0, 1))
+    every_node, node = chain(nodes, Broadcast()), _NodeAt()
     states = [chain(Fan((every_node, end)), Pipe(Zip(), Map(node))) for end in (sources, targets)]
     messages = chain(Fan((*states, *beside)), Pipe(_Sides(), Map(send)))
     received: AnyBlock = chain(Fan((messages, targets, nodes)), Pipe(GroupBy(), Map(pool)))
@@ -100,13 +100,13 @@ def MessagePassing(
     return derived("MessagePassing", words, *received.parts, name=name)
 
 
-class _Place(Item[Any, Any]):
-    """A place in an edge, which is a Python object."""
+class _EndOfEdge(Item[Any, Any]):
+    """The place that an end of an edge names; edges are Python objects."""
 
     of_objects = True
 
 
-class _Node(Nth):
+class _NodeAt(Nth):
     """The node at a place."""
 
     from_end = False

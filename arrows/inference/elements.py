@@ -32,7 +32,7 @@ from arrows.typesys import (
     Default,
     Keys,
     Rule,
-    Var,
+    Variable,
     differing_labels,
     find,
     items_of,
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
 # Containers, as the rules read them
 
 
-def is_no_object(v: Var) -> bool:
+def is_no_object(v: Variable) -> bool:
     """Whether elements of this type prove that their container is no Python object."""
     con = find(v).con
     return con is not None and con is not INPUT
 
 
-def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
+def items(v: Variable, count: int, takes: str, hint: str) -> list[Variable]:
     """The items of a tuple of so many, which `takes` describes.
 
     Raises:
@@ -71,7 +71,9 @@ def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
     raise Misfit(f"{takes}, and it gets {actual}", hint)
 
 
-def as_sequence(inference: Inference, occurrence: Occurrence, container: Var, element: Var) -> Default:
+def as_sequence(
+    inference: Inference, occurrence: Occurrence, container: Variable, element: Variable
+) -> Default:
     """Decides that an open container is a sequence, if its elements are no Python objects."""
 
     def decide() -> bool:
@@ -84,7 +86,7 @@ def as_sequence(inference: Inference, occurrence: Occurrence, container: Var, el
     return decide
 
 
-def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
+def spread(inference: Inference, v: Variable, element: Variable, edge: Edge) -> Variable:
     """Passes the elements of the container `v` to `element`; returns whether it ends, which may be open.
 
     Raises:
@@ -92,8 +94,8 @@ def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
     """
     v, solver, kind = find(v), inference.solver, edge.owner.form.kind
     if v.con is INPUT:
-        solver.join(Var(INPUT, cause=v.cause), element, edge)
-        return Var(FINITE)
+        solver.join(Variable(INPUT, cause=v.cause), element, edge)
+        return Variable(FINITE)
     if isinstance(v.con, T.Type):
         hint = "Map reads a Python list itself: leave out the block that reads it first, or leave out the Map"
         hint = hint if kind == "Map" and isinstance(v.con, T.Tensor) else ""
@@ -102,13 +104,13 @@ def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
         raise Misfit(f"an empty tuple has no elements, so {kind} cannot know their type")
     for part in parts_of(v):
         solver.join(part, element, edge)
-    return Var(FINITE) if kind_of(v) == "tuple" else v.args[1]
+    return Variable(FINITE) if kind_of(v) == "tuple" else v.args[1]
 
 
 def until_end(
     inference: Inference,
-    container: Var,
-    element: Var,
+    container: Variable,
+    element: Variable,
     edge: Edge,
     *,
     what: str = "",
@@ -206,7 +208,7 @@ def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> 
             )
 
 
-def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any, Any], v: Var) -> None:
+def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any, Any], v: Variable) -> None:
     count = len(v.args)
     if form.arity is not None and form.arity != count:
         raise Misfit(
@@ -236,7 +238,7 @@ def _container_of_item(inference: Inference, occurrence: Occurrence, form: Item[
         if form.arity is None or isinstance(form.key, slice) or not is_no_object(out):
             return False
         # A parameter of an arrow with several.
-        items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
+        items = [out if i == form.key % form.arity else Variable() for i in range(form.arity)]
         inference.solver.unify(occurrence.input, tuple_of(items, cause=Cause(occurrence, reads=True)))
         return True
 
@@ -258,7 +260,7 @@ def check_keys(inference: Inference) -> None:
             raise refused(occurrence, _no_item(form, v))
 
 
-def _keyed(inference: Inference, v: Var) -> T.Tuple:
+def _keyed(inference: Inference, v: Variable) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are: one for all that ask."""
     labels, count = labels_of(v), len(v.args)
     key = id(labels), count  # its tuple keeps the labels alive
@@ -267,7 +269,7 @@ def _keyed(inference: Inference, v: Var) -> T.Tuple:
     return inference.keyed[key]
 
 
-def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
+def _no_item(form: Item[Any, Any], v: Variable) -> Misfit:
     """Says that a tuple has no such item, or not one for sure."""
     key, count, labels = form.key, len(v.args), labels_of(v)
     differing = differing_labels(v)
@@ -328,9 +330,9 @@ def group_by(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Ru
     takes = f"{kind} takes elements, their places and the groups"
     hint = "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()"
     elements, places, groups = items(occurrence.input, 3, takes, hint)
-    element = Var()
+    element = Variable()
     inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_places))
-    for i, container, item in ((0, elements, element), (2, groups, Var())):
+    for i, container, item in ((0, elements, element), (2, groups, Variable())):
         edge = Edge(occurrence, i, explain_mixed_items)
         endless = f"item {i} is endless, and {kind} goes over all of it", "drop the Broadcast"
         yield container, as_sequence(inference, occurrence, container, item)
@@ -382,7 +384,7 @@ def _counted(occurrence: Occurrence) -> Rule:
 
 
 def map_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
-    element, end = Var(), Var()
+    element, end = Variable(), Variable()
     edge = Edge(occurrence, 0, explain_element)
     part = inference.enter(occurrence, form.parts[0], element, edge, "element")
     inference.gives(occurrence, sequence_of(part.output, end, Cause(occurrence)))
@@ -394,7 +396,7 @@ def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     yield occurrence.input
     v = find(occurrence.input)
     if v.con is INPUT:
-        inference.gives(occurrence, sequence_of(Var(INPUT, cause=v.cause), cause=Cause(occurrence)))
+        inference.gives(occurrence, sequence_of(Variable(INPUT, cause=v.cause), cause=Cause(occurrence)))
         return
     if kind_of(v) != "tuple":
         zipped = name_of(occurrence) if form.name else f"ar.{name_of(occurrence)}"
@@ -405,7 +407,7 @@ def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     columns = v.args
     if not columns:
         raise Misfit("there are no sequences in an empty tuple")
-    elements: list[Var] = [Var() for _ in columns]
+    elements: list[Variable] = [Variable() for _ in columns]
 
     yield from columns
     ends = []
@@ -420,12 +422,12 @@ def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
         ends.append(spread(inference, column, element, edge))
     yield from ends
     endless = all(find(end).con == ENDLESS for end in ends)
-    rows = sequence_of(tuple_of(elements), Var(ENDLESS if endless else FINITE), Cause(occurrence))
+    rows = sequence_of(tuple_of(elements), Variable(ENDLESS if endless else FINITE), Cause(occurrence))
     inference.gives(occurrence, rows)
 
 
 def broadcast(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> None:
-    inference.gives(occurrence, sequence_of(occurrence.input, Var(ENDLESS), Cause(occurrence)))
+    inference.gives(occurrence, sequence_of(occurrence.input, Variable(ENDLESS), Cause(occurrence)))
 
 
 # Folds
@@ -437,19 +439,19 @@ def reduce(inference: Inference, reduce: Occurrence, form: AnyBlock) -> None:
     neighbours = tuple_of([reduce.output, reduce.output])
     combined = inference.enter(reduce, combine, neighbours, Edge(reduce, 0, _explain_neighbours), "combine")
     edge = Edge(reduce, 1, _explain_default_input)
-    defaulted = inference.enter(reduce, default, Var(VOID), edge, "default")
+    defaulted = inference.enter(reduce, default, Variable(VOID), edge, "default")
     inference.solver.join(combined.output, reduce.output, Edge(reduce, 0, _explain_reduced))
     inference.solver.join(defaulted.output, reduce.output, Edge(reduce, 1, _explain_reduced))
 
 
 def loop(inference: Inference, loop: Occurrence, form: Loop[Any, Any]) -> None:
     solver = inference.solver
-    element, state, output = Var(), loop.output if form.folds else Var(), Var()
+    element, state, output = Variable(), loop.output if form.folds else Variable(), Variable()
     if not form.folds:
         inference.gives(loop, tuple_of([sequence_of(output, cause=Cause(loop)), state], cause=Cause(loop)))
-    container, first, edge = loop.input, Var(VOID), Edge(loop, 1, _explain_start_input)
+    container, first, edge = loop.input, Variable(VOID), Edge(loop, 1, _explain_start_input)
     if form.initial_state_from_input:
-        container, first = Var(), Var()
+        container, first = Variable(), Variable()
         inference.solver.run(_container_and_start(inference, loop, container, first), loop)
     inference.solver.run(_elements(inference, loop, container, element), loop)
     explain_pair = _explain_fold_pair if form.folds else _explain_pair
@@ -463,7 +465,9 @@ def loop(inference: Inference, loop: Occurrence, form: Loop[Any, Any]) -> None:
         inference.solver.run(_output(inference, state, output), loop)
 
 
-def _container_and_start(inference: Inference, fold: Occurrence, container: Var, start: Var) -> Rule:
+def _container_and_start(
+    inference: Inference, fold: Occurrence, container: Variable, start: Variable
+) -> Rule:
     """`initial_state_from_input`: the input is the pair of a sequence and an initial state."""
     yield fold.input
     takes = "with initial_state_from_input it takes the pair of a sequence and an initial state"
@@ -473,7 +477,7 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
         inference.solver.unify(part, item)
 
 
-def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
+def _elements(inference: Inference, fold: Occurrence, container: Variable, element: Variable) -> Rule:
     """`Loop` and `Reduce`: passes the elements of the container to the step."""
     endless = (
         f"an endless sequence has no last element, so {fold.form.kind} would never end",
@@ -482,7 +486,7 @@ def _elements(inference: Inference, fold: Occurrence, container: Var, element: V
     return until_end(inference, container, element, Edge(fold, 0, explain_element), endless=endless)
 
 
-def _output(inference: Inference, state: Var, output: Var) -> Rule:
+def _output(inference: Inference, state: Variable, output: Variable) -> Rule:
     """`RNN`: the output is the state, or the first item of a state that is a tuple."""
     yield state
     inference.solver.unify(output, next(iter(items_of(state)), state))

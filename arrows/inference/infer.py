@@ -44,7 +44,7 @@ from arrows.typesys import (
     Clash,
     Rule,
     Solver,
-    Var,
+    Variable,
     find,
     gc_paused,
     inside,
@@ -142,11 +142,11 @@ class Inference:
         self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
         self.traces = traces or Traces(float_type)
-        self.containers: list[tuple[Var, Var]] = []
+        self.containers: list[tuple[Variable, Variable]] = []
         self.side_outputs: dict[tuple[bool, str], tuple[T.Type, Occurrence]] = {}
         self.keyed: dict[tuple[int, int], T.Tuple] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
-        self._tuples: dict[tuple[int, ...], Var] = {}
+        self._tuples: dict[tuple[int, ...], Variable] = {}
         self._effects: set[int] | None = None
 
     def infer(self, input: T.Type | None) -> Typed:
@@ -160,7 +160,7 @@ class Inference:
     def _build(self, input: T.Type | None) -> None:
         """Makes the occurrences of the expression and starts their rules."""
         todo = self.todo
-        root = Occurrence(self.root, Var(), Var(), _path(None, self.root, ""))
+        root = Occurrence(self.root, Variable(), Variable(), _path(None, self.root, ""))
         todo.append(root)
         if input is not None:
             assumed = self.floats(input)
@@ -193,10 +193,10 @@ class Inference:
         self,
         parent: Occurrence,
         form: AnyBlock,
-        input: Var,
+        input: Variable,
         edge: Edge | None,
         word: str,
-        output: Var | None = None,
+        output: Variable | None = None,
     ) -> Occurrence:
         """Adds the part `form` to `parent`; reuses the occurrence of the same block on the same value.
 
@@ -207,7 +207,7 @@ class Inference:
         part = self._by_value.get(key)
         if part is None or self._stands_alone(form):
             path = _path(parent, form, word)
-            part = Occurrence(form, input, output or Var(), path, parent, edge or parent.edge)
+            part = Occurrence(form, input, output or Variable(), path, parent, edge or parent.edge)
             self._by_value[key] = part
         else:
             self.repeats = True
@@ -223,7 +223,7 @@ class Inference:
 
     # What rules say
 
-    def gives(self, occurrence: Occurrence, own: T.Type | Var, reads: bool = False) -> None:
+    def gives(self, occurrence: Occurrence, own: T.Type | Variable, reads: bool = False) -> None:
         """Says of which type the result of an occurrence is, or what it `reads`."""
         if isinstance(own, T.Type):
             own = of_type(own, Cause(occurrence, reads, own))
@@ -232,13 +232,13 @@ class Inference:
         except Clash as clash:
             self.solver.failures.append(contradiction(occurrence, own, reads, clash))
 
-    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None) -> None:
+    def reads_object(self, v: Variable, occurrence: Occurrence, edge: Edge | None) -> None:
         """Says that an occurrence reads `v` as a Python object, which comes over `edge`."""
         if find(v).con is not INPUT:
             rule = self.solver.be_object(v, Cause(occurrence, reads=True, says=INPUT))
             self.solver.run(rule, edge or occurrence)
 
-    def tuple_of(self, items: list[Var]) -> Var:
+    def tuple_of(self, items: list[Variable]) -> Variable:
         """Returns the tuple of some values: the same variable for the same values."""
         key = tuple(map(id, items))
         if key not in self._tuples:
@@ -320,14 +320,14 @@ class Inference:
         if not input_assumed:  # keys came back from what it meets: no block gave the input any
             solver.drop_labels(root.input)
 
-    def _assumed(self, input: Var) -> Rule:
+    def _assumed(self, input: Variable) -> Rule:
         """What nothing fixes of the root input is a Python object."""
         rank = INPUT_OBJECT
         for part in inside(input):
             yield part, partial(self.solver.make_object, part, Cause(ASSUMED)), rank
             rank = REST
 
-    def _object_reader(self, root: Var) -> Cause | None:
+    def _object_reader(self, root: Variable) -> Cause | None:
         """Returns who reads the open root input, or its elements, as a Python object; None if nobody does."""
         containers = {id(find(element)): find(container) for container, element in self.containers}
         for v, reader in self.solver.readers:

@@ -37,7 +37,7 @@ from arrows.typesys import (
     Message,
     Side,
     SourceLine,
-    Var,
+    Variable,
     find,
     ground,
     items_of,
@@ -77,7 +77,9 @@ class Misfit(ArrowTypeError):
 # Where two types meet
 
 
-def difference(left: Var, right: Var, a: Occurrence | None, b: Occurrence | None, results: bool) -> str:
+def difference(
+    left: Variable, right: Variable, a: Occurrence | None, b: Occurrence | None, results: bool
+) -> str:
     """Says where two types first differ, and which block fixed each of them there."""
     left, right, where = _first_difference(left, right)
     start = " of ".join(reversed(where)) + ": " if where else ""
@@ -89,7 +91,7 @@ def difference(left: Var, right: Var, a: Occurrence | None, b: Occurrence | None
     return f"{start}{verb}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
 
 
-def _first_difference(left: Var, right: Var) -> tuple[Var, Var, list[str]]:
+def _first_difference(left: Variable, right: Variable) -> tuple[Variable, Variable, list[str]]:
     """The first parts of two types that differ, and the words for the way to them, from the outside in."""
     left, right = find(left), find(right)
     where: list[str] = []
@@ -108,7 +110,7 @@ def _first_difference(left: Var, right: Var) -> tuple[Var, Var, list[str]]:
     return left, right, where
 
 
-def _contrast(left: Var, right: Var) -> tuple[str, str, str]:
+def _contrast(left: Variable, right: Variable) -> tuple[str, str, str]:
     """Words the difference of two types: the start of the sentence, and the words for each side."""
     x, y = leaf_of(left), leaf_of(right)
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
@@ -124,7 +126,7 @@ def _contrast(left: Var, right: Var) -> tuple[str, str, str]:
     return "there is ", _word(left), _word(right)
 
 
-def _word(v: Var) -> str:
+def _word(v: Variable) -> str:
     return {
         "Input": "a Python object",
         "Tensor": "a tensor",
@@ -135,19 +137,19 @@ def _word(v: Var) -> str:
     }.get(kind_of(v) or type(leaf_of(v)).__name__, "something still open")
 
 
-def fixed(v: Var, shown: Occurrence | None) -> str:
+def fixed(v: Variable, shown: Occurrence | None) -> str:
     """Says which block fixed a type, if that is not the block shown on this side."""
     words = origin_words(v, shown)
     return f", fixed by {words}" if words else ""
 
 
-def origin_of(v: Var) -> Occurrence | None:
+def origin_of(v: Variable) -> Occurrence | None:
     """The occurrence that fixed a type, if one did."""
     cause = find(v).cause
     return cause.occurrence if cause is not None and isinstance(cause.occurrence, Occurrence) else None
 
 
-def origin_words(v: Var, shown: Occurrence | None) -> str:
+def origin_words(v: Variable, shown: Occurrence | None) -> str:
     """Names the block that fixed a type and its place, unless the error shows it already."""
     origin = origin_of(v)
     if origin is None or origin is shown or (shown is not None and origin.form is shown.form):
@@ -173,8 +175,8 @@ def meet(
     attempt: str,
     a: Occurrence | None,
     b: Occurrence | None,
-    left: Var,
-    right: Var,
+    left: Variable,
+    right: Variable,
     at: Occurrence,
     *,
     left_name: str = "",
@@ -200,7 +202,7 @@ def meet(
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
 
 
-def _one_object(left: Var, right: Var) -> str:
+def _one_object(left: Variable, right: Variable) -> str:
     """Hints at what to do where a tuple of Python objects and an object come together; empty elsewhere."""
     left, right = _first_difference(left, right)[:2]
     pair = (left, right) if kind_of(left) else (right, left)
@@ -269,7 +271,7 @@ def explain_input(role: str) -> Callable[[Edge, Clash], ArrowTypeError]:
 SELECT = "to choose by computed numbers, compute both and select in a Function: ar.ops.where(condition, f, g)"
 
 
-def repair(left: Var, right: Var, b: Occurrence | None) -> str:
+def repair(left: Variable, right: Variable, b: Occurrence | None) -> str:
     x, y = leaf_of(left), leaf_of(right)
     name = name_of(b) if b is not None else "it"
     if isinstance(x, T.Input):
@@ -424,7 +426,7 @@ def failure(
 
 
 def contradiction(
-    occurrence: Occurrence, own: Var, reads: bool, clash: Clash
+    occurrence: Occurrence, own: Variable, reads: bool, clash: Clash
 ) -> tuple[Edge | Occurrence, Clash]:
     """Where an occurrence says something else of its input or result than flows there, and both sides."""
     if clash.infinite:
@@ -636,7 +638,7 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     return network_result(occurrence.input) if isinstance(occurrence.form, Apply) else NOTHING
 
 
-def network_result(v: Var) -> Guess:
+def network_result(v: Variable) -> Guess:
     """Says which part of a network's result may be meant, if `v` is such a result or its state."""
     origin, t = origin_of(v), ground(v)
     if origin is None or not isinstance(t, T.Tuple) or len(t.items) != 2:

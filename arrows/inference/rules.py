@@ -58,7 +58,7 @@ from arrows.typesys import (
     Clash,
     Rule,
     Side,
-    Var,
+    Variable,
     find,
     items_of,
     kind_of,
@@ -110,7 +110,7 @@ def graph(inference: Inference, graph: Occurrence, form: Graph[Any, Any]) -> Non
     inference.gives(graph, _read(inference, form.result, wires))
 
 
-def _read(inference: Inference, source: Source, wires: list[Var]) -> Var:
+def _read(inference: Inference, source: Source, wires: list[Variable]) -> Variable:
     """Returns the value that a call reads."""
     if isinstance(source, int):
         return wires[source]
@@ -157,7 +157,7 @@ def check_graph(inference: Inference, graph: Occurrence, form: Graph[Any, Any]) 
             raise _unread(graph, form, j)
 
 
-def _carries_nothing(output: Var) -> bool:
+def _carries_nothing(output: Variable) -> bool:
     """Whether a value is Void, or a sequence of it, such as a metric at each element gives."""
     while kind_of(output) == "sequence":
         (output,) = parts_of(output)
@@ -192,7 +192,7 @@ def choice(inference: Inference, choice: Occurrence, form: Choice[Any, Any]) -> 
     first_case, value = 0, choice.input
     if form.key_block is None:
         inference.reads_object(choice.input, choice, choice.edge)
-        value = Var(INPUT, cause=Cause(choice, reads=True))
+        value = Variable(INPUT, cause=Cause(choice, reads=True))
     else:
         first_case = 1
         edge = Edge(choice, 0, _explain_key_input)
@@ -201,7 +201,7 @@ def choice(inference: Inference, choice: Occurrence, form: Choice[Any, Any]) -> 
     for i, (name, block) in enumerate(zip(case_names(form), form.cases, strict=True), first_case):
         # Each case reads a value of its own: what one case computes must not stand for the same block in
         # another case, which runs for other examples.
-        own = Var()
+        own = Variable()
         inference.solver.unify(own, value)
         word = f"case {name.removeprefix('case ')}"
         case = inference.enter(choice, block, own, Edge(choice, i, _explain_case), word)
@@ -253,7 +253,7 @@ def reference(inference: Inference, reference: Occurrence, form: Reference[Any, 
     reference.knot = reference  # the first occurrence of a reference is its knot
     path = reference.path
     path.word = f"{path.word} > {token.name}" if path.word else token.name
-    input = Var()  # what the entrance and the references have in common
+    input = Variable()  # what the entrance and the references have in common
     if token.input is not None:
         declared = inference.floats(token.input)
         input = of_type(declared, Cause(reference, reads=True, says=declared))
@@ -308,7 +308,7 @@ def _default(inference: Inference, layer: Occurrence, type: T.Type) -> Rule:
 
 def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
-    while isinstance(t := inference.solver.settled(occurrence.input), Var):
+    while isinstance(t := inference.solver.settled(occurrence.input), Variable):
         alike = partial(_items_alike, inference, occurrence)
         yield (t, alike, ALIKE) if isinstance(form, Reduction) else t
     trouble = form.check(t) or no_tensor(t)
@@ -423,7 +423,7 @@ def _labelled(inference: Inference, metric: Occurrence) -> Rule:
 
 def shared(inference: Inference, shared: Occurrence, form: AnyBlock) -> None:
     inference.reads_object(shared.input, shared, shared.edge)
-    value = Var(INPUT, cause=Cause(shared, reads=True))
+    value = Variable(INPUT, cause=Cause(shared, reads=True))
     inference.enter(shared, form.parts[0], value, None, "shared", shared.output)
 
 

@@ -33,7 +33,7 @@ from arrows.combinators import (
     title,
 )
 from arrows.ops import Trace
-from arrows.typesys import ArrowTypeError, ArrowValueError, Clash, SourceLine, Var, types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, Clash, SourceLine, Variable, types as T
 
 INDENT = 40
 TYPE = 100  # a line shows a type up to this number of parts
@@ -266,8 +266,8 @@ class Occurrence:
     """
 
     form: AnyBlock
-    input: Var
-    output: Var
+    input: Variable
+    output: Variable
     path: Path
     outer: Occurrence | None = None
     edge: Edge | None = None

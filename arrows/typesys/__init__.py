@@ -72,7 +72,7 @@ from arrows.typesys.unify import (
     Keys as Keys,
     Rule as Rule,
     Solver as Solver,
-    Var as Var,
+    Variable as Variable,
     differing_labels as differing_labels,
     find as find,
     ground as ground,

@@ -349,7 +349,7 @@ def moved_label(labels: Labels) -> Hashable | None:
     return next((key for n, key in enumerate(labels) if positions.get(key, n) != n), None)
 
 
-class _Elements(Type):
+class _OfElements(Type):
     """Base of `Sequence` and `Broadcast`: one type for all elements."""
 
     __slots__ = ("element",)
@@ -371,7 +371,7 @@ class _Elements(Type):
         return [f"{type(self).__name__}(", self.element, ")"]
 
 
-class Sequence(_Elements):
+class Sequence(_OfElements):
     """Any number of values of one type.
 
     Raises:
@@ -385,7 +385,7 @@ class Sequence(_Elements):
     __slots__ = ()
 
 
-class Broadcast(_Elements):
+class Broadcast(_OfElements):
     """One value, repeated without end. It is not a kind of `Sequence`.
 
     Raises:
@@ -529,7 +529,7 @@ def with_float(t: Type, float_type: str) -> Type:
     for x in parts_first(t):
         if isinstance(x, Tuple):
             done[id(x)] = Tuple([done[id(item)] for item in x.items], x.labels)
-        elif isinstance(x, _Elements):
+        elif isinstance(x, _OfElements):
             done[id(x)] = type(x)(done[id(x.element)])
         else:
             done[id(x)] = Tensor(x.shape, dtype) if isinstance(x, Tensor) and x.floating else x

@@ -9,8 +9,8 @@ A rule is a generator. It yields a variable to wait for, perhaps with a function
 when everything else is stuck; it goes on when the variable is known. The solver never looks at all rules or
 all variables, so the work is linear in the number of changes. Nothing recurses.
 
-A `Var` is a type that is open, or has a constructor over other variables. Two variables that were made equal
-are one from then on (union-find): an edge of an expression is the variable of its producer.
+A `Variable` is a type that is open, or has a constructor over other variables. Two variables that were made
+equal are one from then on (union-find): an edge of an expression is the variable of its producer.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Cause:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Var:
+class Variable:
     """A type that may not be known yet.
 
     Attributes:
@@ -75,12 +75,12 @@ class Var:
     """
 
     con: Constructor | None = None
-    args: Sequence[Var] = ()
+    args: Sequence[Variable] = ()
     cause: Cause | None = None
     keys: Keys = frozenset()
-    link: Var | None = None
+    link: Variable | None = None
     waiting: list[tuple[Rule, object]] | tuple[()] = ()
-    relabelled: Sequence[Callable[[], tuple[Var, Keys]]] = ()
+    relabelled: Sequence[Callable[[], tuple[Variable, Keys]]] = ()
     type: T.Type | None = None
 
     def _pieces(self) -> list[Any]:
@@ -102,7 +102,7 @@ class Clash(Exception):
         infinite: whether one is a part of the other.
     """
 
-    def __init__(self, left: Var, right: Var, *, infinite: bool = False) -> None:
+    def __init__(self, left: Variable, right: Variable, *, infinite: bool = False) -> None:
         super().__init__()
         self.left = left
         self.right = right
@@ -112,17 +112,17 @@ class Clash(Exception):
 # Making
 
 
-def tuple_of(items: list[Var], cause: Cause | None = None, keys: Keys = NO_LABELS) -> Var:
+def tuple_of(items: list[Variable], cause: Cause | None = None, keys: Keys = NO_LABELS) -> Variable:
     """Makes the variable of a tuple."""
-    return Var(("tuple", len(items)), items, cause, keys)
+    return Variable(("tuple", len(items)), items, cause, keys)
 
 
-def sequence_of(element: Var, end: Var | None = None, cause: Cause | None = None) -> Var:
+def sequence_of(element: Variable, end: Variable | None = None, cause: Cause | None = None) -> Variable:
     """Makes the variable of a sequence; `end` tells whether it ends, which is known if it is left out."""
-    return Var(SEQUENCE, [element, end or Var(FINITE)], cause)
+    return Variable(SEQUENCE, [element, end or Variable(FINITE)], cause)
 
 
-def of_type(t: T.Type, cause: Cause | None = None) -> Var:
+def of_type(t: T.Type, cause: Cause | None = None) -> Variable:
     """Makes the variable of a type without open parts. What is read may have any labels where `t` has none.
 
     Example:
@@ -130,25 +130,25 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Var:
         '(Input, Sequence(float32[3]))'
     """
     if not t.children and not isinstance(t, T.Tuple):
-        return Var(t, cause=cause)
-    made: dict[int, Var] = {}
+        return Variable(t, cause=cause)
+    made: dict[int, Variable] = {}
     for x in T.parts_first(t):
         parts = [made[id(part)] for part in x.children]
         if isinstance(x, T.Tuple):
             read = x.labels is None and cause is not None and cause.reads
             made[id(x)] = tuple_of(parts, cause, frozenset() if read else frozenset([x.labels]))
         elif isinstance(x, (T.Sequence, T.Broadcast)):
-            end = Var(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
+            end = Variable(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
             made[id(x)] = sequence_of(parts[0], end, cause)
         else:
-            made[id(x)] = Var(x, cause=cause)
+            made[id(x)] = Variable(x, cause=cause)
     return made[id(t)]
 
 
 # Looking
 
 
-def find(v: Var) -> Var:
+def find(v: Variable) -> Variable:
     """The variable that stands for all that were made equal to `v` (union-find, with path compression)."""
     if v.link is None:
         return v
@@ -161,7 +161,7 @@ def find(v: Var) -> Var:
     return root
 
 
-def kind_of(v: Var) -> str:
+def kind_of(v: Variable) -> str:
     """Returns `tuple`, `sequence` or `broadcast`; empty while `v` is open, or if its type has no parts."""
     v = find(v)
     if not isinstance(v.con, tuple):
@@ -169,37 +169,37 @@ def kind_of(v: Var) -> str:
     return "broadcast" if v.con == SEQUENCE and find(v.args[1]).con == ENDLESS else v.con[0]
 
 
-def leaf_of(v: Var) -> T.Type | None:
+def leaf_of(v: Variable) -> T.Type | None:
     """The type at `v` if it is one without parts, else None."""
     con = find(v).con
     return con if isinstance(con, T.Type) else None
 
 
-def labels_of(v: Var) -> T.Labels | None:
+def labels_of(v: Variable) -> T.Labels | None:
     """The labels of a tuple's own items; None for other types."""
     keys = find(v).keys
     return next(iter(keys)) if len(keys) == 1 else None
 
 
-def differing_labels(v: Var) -> frozenset[T.Labels | None]:
+def differing_labels(v: Variable) -> frozenset[T.Labels | None]:
     """The labels of the tuples that meet at `v`, if they are not the same."""
     keys = find(v).keys
     return keys if len(keys) > 1 else frozenset()
 
 
-def items_of(v: Var) -> list[Var]:
+def items_of(v: Variable) -> list[Variable]:
     """The items of a tuple; an empty list for any other type."""
     v = find(v)
     return [find(arg) for arg in v.args] if kind_of(v) == "tuple" else []
 
 
-def parts_of(v: Var) -> list[Var]:
+def parts_of(v: Variable) -> list[Variable]:
     """The items of a tuple, or the element of a sequence."""
     v = find(v)
     return [find(arg) for arg in (v.args[:1] if v.con == SEQUENCE else v.args)]
 
 
-def settled(v: Var, typed: list[Var]) -> T.Type | Var:
+def settled(v: Variable, typed: list[Variable]) -> T.Type | Variable:
     """The type at `v`, or its first open part.
 
     The variables inside remember their types. `typed` collects them, for when some label is lost.
@@ -230,13 +230,13 @@ def settled(v: Var, typed: list[Var]) -> T.Type | Var:
     return whole.type
 
 
-def ground(v: Var) -> T.Type | None:
+def ground(v: Variable) -> T.Type | None:
     """The type at `v`; None if some part of it is open. It is for errors, since labels may be lost later."""
     t = settled(v, [])
     return t if isinstance(t, T.Type) else None
 
 
-def inside(v: Var) -> Iterator[Var]:
+def inside(v: Variable) -> Iterator[Variable]:
     """The variable that stands for `v` and those of all parts of its type, each once, depth first."""
     seen: set[int] = set()
     todo = [v]
@@ -248,18 +248,18 @@ def inside(v: Var) -> Iterator[Var]:
             todo += reversed(find(x).args)  # it may have become known meanwhile
 
 
-def occurs(v: Var, whole: Var) -> bool:
+def occurs(v: Variable, whole: Variable) -> bool:
     """Whether `v` is a part of `whole`."""
     v, whole = find(v), find(whole)
     return any(part is v for part in inside(whole) if part is not whole)
 
 
-def readable(v: Var) -> bool:
+def readable(v: Variable) -> bool:
     """Whether a type may be read as a Python object: `Input`, and tuples and sequences of nothing else."""
     return all(x.con is INPUT or (not isinstance(x.con, T.Type) and x.con != ENDLESS) for x in inside(v))
 
 
-def may_be_equal(a: Var, b: Var) -> bool:
+def may_be_equal(a: Variable, b: Variable) -> bool:
     """Whether two types agree, as far as they are known."""
     seen: set[tuple[int, int]] = set()
     todo = [(a, b)]
@@ -277,11 +277,11 @@ def may_be_equal(a: Var, b: Var) -> bool:
     return True
 
 
-def notation(v: Var) -> str:
+def notation(v: Variable) -> str:
     """The notation of the type at `v`, with `?` for each open part.
 
     Example:
-        >>> notation(tuple_of([Var(T.Input()), Var()]))
+        >>> notation(tuple_of([Variable(T.Input()), Variable()]))
         '(Input, ?)'
     """
     return T.notation(v, SHOWN)
@@ -290,7 +290,7 @@ def notation(v: Var) -> str:
 Default: TypeAlias = Callable[[], bool]
 """Decides what a rule waits for, if that is clear; returns whether it did."""
 
-Wait: TypeAlias = "Var | tuple[Var, Var | Default] | tuple[Var, Default, int]"
+Wait: TypeAlias = "Variable | tuple[Variable, Variable | Default] | tuple[Variable, Default, int]"
 """What a rule waits for: a variable to become known, perhaps with what may decide it and its rank, or one of
 two."""
 
@@ -314,11 +314,11 @@ class Solver:
 
     def __init__(self) -> None:
         self.failures: list[tuple[object, Clash | ArrowTypeError | ArrowValueError]] = []
-        self.readers: list[tuple[Var, Cause]] = []
-        self.undecided: list[deque[tuple[Var, Default, object]]] = [deque() for _ in range(REST + 1)]
+        self.readers: list[tuple[Variable, Cause]] = []
+        self.undecided: list[deque[tuple[Variable, Default, object]]] = [deque() for _ in range(REST + 1)]
         self.passed_over = [0] * (REST + 1)  # so many at the end could not decide since something was decided
         self.ready: deque[tuple[Rule, object]] = deque()
-        self.typed: list[Var] = []  # they keep their type until some label is lost
+        self.typed: list[Variable] = []  # they keep their type until some label is lost
 
     # Waiting
 
@@ -332,7 +332,7 @@ class Solver:
                 v, other, *rank = wanted if isinstance(wanted, tuple) else (wanted, None)
                 v = find(v)
                 if v.con is None:
-                    for open_one in (v, find(other)) if isinstance(other, Var) else (v,):
+                    for open_one in (v, find(other)) if isinstance(other, Variable) else (v,):
                         open_one.waiting = open_one.waiting or []
                         open_one.waiting.append((rule, context))
                     if callable(other):
@@ -341,7 +341,7 @@ class Solver:
         except (Clash, ArrowTypeError, ArrowValueError) as error:
             self.failures.append((context, error))
 
-    def _may_decide(self, v: Var, default: Default, context: object, rank: int = RULE) -> None:
+    def _may_decide(self, v: Variable, default: Default, context: object, rank: int = RULE) -> None:
         queue = self.undecided[rank]
         # Rules are asked from the last to the first, because the inside of a form often settles the types
         # around it, and the end of a chain those before it.
@@ -377,14 +377,14 @@ class Solver:
                 self.passed_over[rank] += 1
         return False
 
-    def make_object(self, v: Var, reader: Cause) -> bool:
+    def make_object(self, v: Variable, reader: Cause) -> bool:
         """Makes an open type a Python object; always True."""
-        self.unify(v, Var(INPUT, cause=reader))
+        self.unify(v, Variable(INPUT, cause=reader))
         return True
 
     # Equality
 
-    def unify(self, a: Var, b: Var) -> None:
+    def unify(self, a: Variable, b: Variable) -> None:
         """Makes `a` and `b` equal.
 
         Raises:
@@ -415,7 +415,7 @@ class Solver:
                     todo += zip(a.args, b.args, strict=True)
                 b.link = a
 
-    def _bind(self, a: Var, b: Var) -> None:
+    def _bind(self, a: Variable, b: Variable) -> None:
         """Makes the open variable `b` a link to `a`."""
         if a.con is None:
             a.waiting = [*a.waiting, *b.waiting] if b.waiting else a.waiting
@@ -429,7 +429,7 @@ class Solver:
 
     # Python objects
 
-    def be_object(self, v: Var, reader: Cause) -> Rule:
+    def be_object(self, v: Variable, reader: Cause) -> Rule:
         """Demands that `v` is read as a Python object; its open parts become such objects in the end.
 
         Raises:
@@ -443,20 +443,20 @@ class Solver:
                 yield x, partial(self.make_object, x, reader), OBJECT
                 x = find(x)
             if (isinstance(x.con, T.Type) and x.con is not INPUT) or kind_of(x) == "broadcast":
-                raise Clash(find(v), Var(INPUT, cause=reader))
+                raise Clash(find(v), Variable(INPUT, cause=reader))
             if x.args and id(x) not in seen:
                 seen.add(id(x))
                 if x.con == SEQUENCE:
-                    self.unify(x.args[1], Var(FINITE))
+                    self.unify(x.args[1], Variable(FINITE))
                 todo += reversed(parts_of(x))
 
     # Joins and labels
 
-    def join(self, source: Var, target: Var, context: object) -> None:
+    def join(self, source: Variable, target: Variable, context: object) -> None:
         """Lets values of the type `source` become values of the type `target`."""
         self.run(self._join(source, target), context)
 
-    def _join(self, source: Var, target: Var) -> Rule:
+    def _join(self, source: Variable, target: Variable) -> Rule:
         """Waits until all of `source` is known, so that a contradiction is found where the two come together.
 
         If everything is stuck, what is known of either passes to the other.
@@ -474,7 +474,7 @@ class Solver:
             rank = FORWARD
         self.meet(source, target)
 
-    def meet(self, source: Var, target: Var) -> None:
+    def meet(self, source: Variable, target: Variable) -> None:
         """Makes two types equal but for labels: a tuple in `target` has those of all that meet there.
 
         Raises:
@@ -484,7 +484,7 @@ class Solver:
         if not may_be_equal(*whole):
             raise Clash(*whole)
         todo = [(*whole, False)]
-        copies: dict[int, Var] = {}
+        copies: dict[int, Variable] = {}
         seen: set[tuple[int, int]] = set()
         while todo:
             a, b, is_new = todo.pop()
@@ -497,7 +497,7 @@ class Solver:
             if is_open:
                 if not is_new and occurs(other, known):
                     raise Clash(*whole, infinite=True)
-                copy = Var(known.con, [Var() for _ in known.args], known.cause, known.keys)
+                copy = Variable(known.con, [Variable() for _ in known.args], known.cause, known.keys)
                 self._bind(copies.setdefault(id(known), copy), other)
                 a, b = find(a), find(b)
             if a is not b and (id(a), id(b)) not in seen:
@@ -505,12 +505,12 @@ class Solver:
                 self._follow(a, b)
                 todo += [(x, y, is_open) for x, y in zip(a.args, b.args, strict=True)]
 
-    def _follow(self, a: Var, b: Var) -> None:
+    def _follow(self, a: Variable, b: Variable) -> None:
         """Leaves a tuple `b` only the labels that `a` has too, now and when `a` loses its own."""
         self.relabel(b, a.keys)
         a.relabelled = [*a.relabelled, lambda: (b, find(a).keys)]
 
-    def relabel(self, v: Var, keys: Keys) -> None:
+    def relabel(self, v: Variable, keys: Keys) -> None:
         """Lets the tuple at `v` meet others that have these labels; tuples inside it keep theirs."""
         todo = [(v, keys)]
         while todo:
@@ -523,18 +523,18 @@ class Solver:
                 self.typed = []
                 todo += [follow() for follow in v.relabelled]
 
-    def drop_labels(self, v: Var) -> None:
+    def drop_labels(self, v: Variable) -> None:
         """Takes all labels from a type, and so from what it becomes."""
         for x in inside(v):
             self.relabel(x, NO_LABELS)
 
     # Types
 
-    def settled(self, v: Var) -> T.Type | Var:
+    def settled(self, v: Variable) -> T.Type | Variable:
         """The type of `v`, or its first open part."""
         return settled(v, self.typed)
 
-    def ground(self, v: Var) -> T.Type | None:
+    def ground(self, v: Variable) -> T.Type | None:
         """The type of `v`, or None while some part of it is open."""
         t = settled(v, self.typed)
         return t if isinstance(t, T.Type) else None
