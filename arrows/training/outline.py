@@ -2,7 +2,7 @@
 
 An outline has a line for each occurrence, in the order of the expression: how many parts it has, its block,
 its types, and a hash of its operations, constants and parameters. What functions on Python objects do does
-not show; for that there is the fingerprint of prepared sets (`arrows.engine.reading.fingerprints`).
+not show; for that there is the fingerprint of prepared sets (`arrows.engine.reading.hashes`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
-from arrows.engine.reading import structural_hash
+from arrows.engine.reading import hashes
 from arrows.engine.running import batch_plan
 from arrows.engine.scheduling import node_table
 from arrows.ops import sums
@@ -77,7 +77,7 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
 
 def test_with_what_only_wide_rows_get(monkeypatch: Patch, record_property: Any) -> None:
     """What runs early is computed for distinct rows alone, in small sets too, even if all are distinct."""
-    monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+    monkeypatch.setattr(hashes, "_FEWEST_A_LEVEL", 0)
     monkeypatch.setattr(batch_plan, "_WORTH", 0)
     compare(record_property, "early for distinct rows", (6, 100), SETTINGS)
 

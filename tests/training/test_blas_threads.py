@@ -50,7 +50,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[int, float]
 
     def use(seconds: dict[int, float]) -> Clock:
         clock = Clock(seconds)
-        for module in ("arrows.machine", "arrows.engine.model.model"):
+        for module in ("arrows.machine", "arrows.engine.model"):
             monkeypatch.setattr(f"{module}.faster", partial(faster, clock=clock))
         return clock
 

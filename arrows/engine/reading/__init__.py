@@ -9,26 +9,24 @@ says how a model reads, so that only models that read alike share prepared sets.
 from __future__ import annotations
 
 from arrows.engine.reading.example_reader import ExampleReader as ExampleReader, blocks as blocks
-from arrows.engine.reading.fingerprints import (
+from arrows.engine.reading.hashes import (
     Fingerprint as Fingerprint,
     Unhashable as Unhashable,
+    classify as classify,
     digest as digest,
     fingerprint as fingerprint,
 )
-from arrows.engine.reading.index_bounds import (
-    IndexPort as IndexPort,
-    computed_indices as computed_indices,
-    index_of as index_of,
-    index_ports as index_ports,
-    indices_out_of_range as indices_out_of_range,
-)
-from arrows.engine.reading.structural_hash import classify as classify
 from arrows.engine.reading.wiring import (
     Column as Column,
+    IndexPort as IndexPort,
     Outputs as Outputs,
     Wirings as Wirings,
+    computed_indices as computed_indices,
     element_ids as element_ids,
+    index_of as index_of,
+    index_ports as index_ports,
     index_type as index_type,
+    indices_out_of_range as indices_out_of_range,
     largest_first as largest_first,
     lengths_of as lengths_of,
     range_of as range_of,

@@ -20,10 +20,16 @@ import numpy.typing as npt
 from arrows.arrays import HostArray
 from arrows.engine.lowering import KeyLine
 from arrows.engine.planning import Plan
-from arrows.engine.reading.fingerprints import described
-from arrows.engine.reading.index_bounds import IndexPort, index_ports, indices_out_of_range
-from arrows.engine.reading.structural_hash import node_hashes
-from arrows.engine.reading.wiring import Column, Outputs, Wirings, index_type
+from arrows.engine.reading.hashes import described, node_hashes
+from arrows.engine.reading.wiring import (
+    Column,
+    IndexPort,
+    Outputs,
+    Wirings,
+    index_ports,
+    index_type,
+    indices_out_of_range,
+)
 from arrows.engine.reference import Explainer, most_levels, too_many
 from arrows.engine.values import (
     REREADABLE,

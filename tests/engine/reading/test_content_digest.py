@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 
 import arrows as ar
-from arrows.engine.reading import Unhashable, digest, fingerprints
+from arrows.engine.reading import Unhashable, digest, hashes
 from tests.profile import draws
 
 
@@ -161,7 +161,7 @@ def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(Unhashable, match="more than 300,000 objects"):
             digest(endless)
     words = {f"word {number}": number for number in range(100_000)}
-    monkeypatch.setattr(fingerprints, "MOST", 60)
+    monkeypatch.setattr(hashes, "MOST_OBJECTS", 60)
     digest([words.get, list(words)])
 
 

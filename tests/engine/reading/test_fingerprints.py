@@ -14,7 +14,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import fingerprints as contents
+from arrows.engine.reading import hashes
 
 REFUSED = "(?s)prepared by another model"
 EXAMPLES = ["a", "b", "a", "c"]
@@ -192,7 +192,7 @@ def unspeakable() -> dict[str, Any]:
 
 @pytest.mark.parametrize("what", unspeakable())
 def test_what_cannot_be_told_is_said_when_it_matters(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "MOST", 1500)
+    monkeypatch.setattr(hashes, "MOST_OBJECTS", 1500)
 
     def block() -> Any:
         thing = unspeakable()[what]

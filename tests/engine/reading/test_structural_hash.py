@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.reading import structural_hash
+from arrows.engine.reading import classify, hashes
 from arrows.engine.scheduling import merge
 from tests.agree import check
 from tests.generate import cases
@@ -21,7 +21,7 @@ from tests.profile import NIGHTLY
 def _always() -> Any:
     """Sharing pays on large batches alone; here every batch shares what it can."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+        patch.setattr(hashes, "_FEWEST_A_LEVEL", 0)
         yield
 
 
@@ -78,7 +78,7 @@ def test_values_that_differ_in_a_bit_are_not_equal() -> None:
 )
 def test_numbers_are_equal_where_both_words_are(words: list[tuple[int, int]]) -> None:
     """Hashes that agree in the bits that are looked at first, or in one word of two, are still told apart."""
-    hashes = np.array(words, np.uint64).reshape(-1, 2)
-    numbers = structural_hash.classify(hashes).tolist()
+    words_of = np.array(words, np.uint64).reshape(-1, 2)
+    numbers = classify(words_of).tolist()
     assert len(set(zip(words, numbers, strict=True))) == len(set(words)) == len(set(numbers))
     assert set(numbers) == set(range(len(set(words))))

@@ -13,7 +13,7 @@ from arrows.engine.device import Upload
 from arrows.engine.planning import plan
 from arrows.engine.planning.plan import plan_slabs
 from arrows.engine.program import Program
-from arrows.engine.reading import structural_hash
+from arrows.engine.reading import hashes
 from arrows.engine.running import batch_plan
 from arrows.engine.running.batch_plan import find_distinct
 from tests.agree import agrees as agrees_with_reference
@@ -26,7 +26,7 @@ SENTENCES = [[0, 1, 0, 0], [5], [], [1, 1, 2, 1, 0, 1], [5, 0]]
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of narrow rows, and in sets that are too small for equal words to be looked for."""
     monkeypatch.setattr(batch_plan, "_WORTH", 0)
-    monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+    monkeypatch.setattr(hashes, "_FEWEST_A_LEVEL", 0)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import structural_hash
+from arrows.engine.reading import hashes
 from arrows.engine.scheduling import WiredBatch, merge
 from tests.engine.scheduling.specification import verify
 from tests.generate import Case, cases
@@ -22,7 +22,7 @@ from tests.generate import Case, cases
 def _always() -> Any:
     """Small sets are shared as well here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+        patch.setattr(hashes, "_FEWEST_A_LEVEL", 0)
         yield
 
 

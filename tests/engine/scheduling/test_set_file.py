@@ -15,7 +15,7 @@ from hypothesis import assume, given, strategies as st
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import example_reader, structural_hash
+from arrows.engine.reading import example_reader, hashes
 from arrows.engine.scheduling import batch_input, merge
 from arrows.storage import ColumnWriter
 from arrows.training import SGD, Checkpoint, train
@@ -29,7 +29,7 @@ from tests.profile import draws
 def _small() -> Any:
     """Small sets are shared as well here, in chunks of three."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+        patch.setattr(hashes, "_FEWEST_A_LEVEL", 0)
         patch.setattr(example_reader, "CHUNK", 3)
         yield
 

@@ -1,4 +1,4 @@
-"""A compiled model: runs whole batches, differentiates them, and holds the parameters."""
+"""A compiled model: runs whole batches, differentiates them, predicts streams, and holds the parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from arrows.arrays import Array, HostArray
 from arrows.engine import reference
 from arrows.engine.device import Device, get_device
 from arrows.engine.lowering import lower
-from arrows.engine.model.predictions import predictions
 from arrows.engine.planning import (
     LossCheck,
     Plan,
@@ -26,7 +25,7 @@ from arrows.engine.planning import (
     parse_loss,
 )
 from arrows.engine.program import Clock, Profile, Programs, profile
-from arrows.engine.reading import ExampleReader, Outputs
+from arrows.engine.reading import ExampleReader, Outputs, blocks
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
     BatchRunner,
@@ -44,22 +43,25 @@ from arrows.engine.running import (
 )
 from arrows.engine.scheduling import (
     AtOnce,
+    Batch,
     BatchInput,
     BatchReader,
     ByNodes,
     Examples,
     Prepared,
     Timeline,
+    as_stream,
     checked_count,
     merge,
     naming_places,
+    placed,
     timeline,
 )
-from arrows.engine.values import Ragged
+from arrows.engine.values import Ragged, rows_of
 from arrows.inference import Typed
 from arrows.machine import faster, limited_to
 from arrows.storage import require_path
-from arrows.typesys import ArrowTypeError, InputError, no_model_attribute, types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, no_model_attribute, types as T
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -178,7 +180,7 @@ class Model:
             >>> model.predict([[1, 2], "three"], errors="return")[1].details.example
             1
         """
-        rows = predictions(self.batches, self._run_read, "predict", examples, batch_size, errors)
+        rows = self._predictions("predict", examples, batch_size, errors)
         output = self.typed.output
         if errors == "return" or not isinstance(output, T.Tensor):
             return list(rows)
@@ -218,7 +220,7 @@ class Model:
             >>> list(model.predict_stream(iter([[1, 2], []])))
             [{'sum': 3.0, 'n': 2}, {'sum': 0.0, 'n': 0}]
         """
-        return predictions(self.batches, self._run_read, "predict_stream", examples, batch_size, errors)
+        return self._predictions("predict_stream", examples, batch_size, errors)
 
     def value_and_grad(
         self, examples: Examples, inputs: Iterable[str] = (), *, ids: object = None
@@ -573,6 +575,47 @@ class Model:
         """A context in which matrix products use as many threads as make this work fast."""
         return limited_to(faster(work, self, rehearse)) if self.device.name == "cpu" else nullcontext()
 
+    def _predictions(
+        self, name: str, examples: Examples, batch_size: object, errors: object
+    ) -> Iterator[Any]:
+        """Does the work of `predict_stream`; checks its arguments at once, for the method that was called."""
+        size = checked_count(f"{name}: batch_size", batch_size)
+        if errors not in ("stop", "return"):
+            raise ArrowValueError(f"{name}: errors is {errors!r}, and should be 'stop' or 'return'")
+        if isinstance(examples, Prepared):
+            examples = examples[:]
+        if isinstance(examples, Batch):
+            rows = self._rows_of_prepared(examples, size)
+        else:
+            rows = self._rows_of_stream(as_stream(examples, "predict"), size, examples)
+        return _stopped(rows, errors == "stop", examples)
+
+    def _rows_of_prepared(self, batch: Batch, size: int) -> Iterator[Any]:
+        for first in range(0, len(batch), size):
+            part = batch.prepared[batch.indices[first : first + size]]
+            yield from self._rows(self.batches.read(part, "predict", None))
+
+    def _rows_of_stream(self, stream: Iterator[Any], size: int, examples: object) -> Iterator[Any]:
+        """The rows of a stream of `examples`, which are as the user hands them in."""
+        first = 0
+        for batch in blocks(stream, size):
+            fitting, refused = self.batches.read_fitting(batch, first)
+            rows = iter(self._rows(fitting))
+            for number in range(first, first + len(batch)):
+                error = refused.get(number)
+                yield next(rows) if error is None else self.batches.reader.hinted(error, examples)
+            first += len(batch)
+
+    def _rows(self, batch: BatchInput) -> list[Any]:
+        """The rows of a batch: where values of an example do not fit, each runs alone, and it gives its error."""
+        count = len(batch.wired)
+        result = self._run_read(batch) if count else None
+        if not isinstance(result, InputError):
+            return rows_of(result, count)
+        if count == 1:
+            return [result]
+        return [row for place in range(count) for row in self._rows(batch.select(np.array([place])))]
+
     def _run_read(self, batch: BatchInput) -> Any:
         """The results of a batch that has been read, or the error of an example whose values do not fit.
 
@@ -604,3 +647,13 @@ class Model:
         self._records.latest = record
         self.step += 1
         return differentiated, record, outputs
+
+
+def _stopped(rows: Iterator[Any], stop: bool, examples: object) -> Iterator[Any]:
+    """Yields rows and errors, which also say where in a file an example stands; or raises the first."""
+    for row in rows:
+        if isinstance(row, InputError):
+            row = placed(row, examples)
+            if stop:
+                raise row
+        yield row
