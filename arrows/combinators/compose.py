@@ -83,10 +83,10 @@ def derived(
     whole: Pipe[Any, Any] = spelled(Pipe(*steps), Spelling(head, tuple(arguments)))
     words = whole.spelling.brief(1)
     set_name(whole, name)
-    known = {id(block) for block in whole.spelling.blocks}
+    written = {id(block) for block in whole.spelling.blocks}
     todo = list(steps)
     while todo:
-        if id(block := todo.pop()) not in known:
+        if id(block := todo.pop()) not in written:
             todo.extend(block.parts)
             if not isinstance(block, Pipe):
                 set_name(spelled(block, Spelling(head, (words,))), name)

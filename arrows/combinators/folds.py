@@ -83,8 +83,8 @@ class Loop(Block[A, B]):
         )
 
     def arguments(self) -> list[Argument]:
-        given = self.initial_state_from_input or isinstance(self.parts[1], InferredZeros)
-        blocks = self.parts[:1] if given else self.parts
+        unwritten = self.initial_state_from_input or isinstance(self.parts[1], InferredZeros)
+        blocks = self.parts[:1] if unwritten else self.parts
         from_input = self.initial_state_from_input
         return [*blocks, *keywords(initial_state_from_input=from_input, reverse=self.reverse)]
 

@@ -159,9 +159,9 @@ class InputTransform(Read[A, B]):
 
     def __init__(self, function: Callable[[A], B], *, name: str | None = None) -> None:
         set_name(self, name)
-        given: object = function  # an `object`, because callers without a type checker may pass anything
-        if isinstance(given, Block) or not callable(given):
-            reason = f"expected a function of a Python object, got {given!r}"
+        argument: object = function  # an `object`, because callers without a type checker may pass anything
+        if isinstance(argument, Block) or not callable(argument):
+            reason = f"expected a function of a Python object, got {argument!r}"
             hint = "ar.InputTransform(len), ar.InputTransform(table.get); a block stands alone: f >> g"
             raise wrong_argument("an InputTransform", reason, hint=hint)
         self.function = function

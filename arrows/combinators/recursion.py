@@ -282,8 +282,8 @@ class ForwardDeclaration(Generic[A, B]):
         """
         if not self._token.define(as_block(block, f"the definition of {self.name}")):
             hint = "a declaration stands for one block; make another one for another block"
-            made = f"{self!r} was made at {self._token.site}"
-            raise value_refusal("resolve a declaration again", made, hint=hint)
+            origin = f"{self!r} was made at {self._token.site}"
+            raise value_refusal("resolve a declaration again", origin, hint=hint)
         return self._finished
 
     def __repr__(self) -> str:

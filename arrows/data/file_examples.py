@@ -10,12 +10,12 @@ from array import array
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from arrows.storage import require_path
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, cached_property
 
 T = TypeVar("T")
 

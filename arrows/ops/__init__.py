@@ -175,13 +175,13 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
         return __all__
 
 
-def _is_operation(thing: object) -> bool:
+def _is_operation(value: object) -> bool:
     """Whether a name is for users: a function that gives a tensor, and is not for other rooms."""
-    tensor = isfunction(thing) and "TensorLike" in thing.__annotations__.get("return", "")
-    return tensor and thing not in (bind, lookup, parameter)
+    tensor = isfunction(value) and "TensorLike" in value.__annotations__.get("return", "")
+    return tensor and value not in (bind, lookup, parameter)
 
 
 __all__ = ["TensorLike", "extend"]
-__all__ += sorted(name for name, thing in globals().items() if _is_operation(thing))  # noqa: PLE0605  computed
+__all__ += sorted(name for name, value in globals().items() if _is_operation(value))  # noqa: PLE0605  computed
 
 keep_own()

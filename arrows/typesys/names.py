@@ -36,7 +36,7 @@ def exported(names: Mapping[str, object], *more: str, inner: Iterable[str] = ())
     >>> "FC" in exported(vars(layers)), "annotations" in exported(vars(layers))
     (True, False)
     """
-    own = {name for name, thing in names.items() if getattr(thing, "__module__", "").startswith("arrows.")}
+    own = {name for name, value in names.items() if getattr(value, "__module__", "").startswith("arrows.")}
     return sorted([*more, *(name for name in own.difference(inner) if not name.startswith("_"))])
 
 

@@ -131,18 +131,18 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Variable:
     """
     if not t.children and not isinstance(t, T.Tuple):
         return Variable(t, cause=cause)
-    made: dict[int, Variable] = {}
+    variables: dict[int, Variable] = {}
     for x in T.parts_first(t):
-        parts = [made[id(part)] for part in x.children]
+        parts = [variables[id(part)] for part in x.children]
         if isinstance(x, T.Tuple):
             read = x.labels is None and cause is not None and cause.reads
-            made[id(x)] = tuple_of(parts, cause, frozenset() if read else frozenset([x.labels]))
+            variables[id(x)] = tuple_of(parts, cause, frozenset() if read else frozenset([x.labels]))
         elif isinstance(x, (T.Sequence, T.Broadcast)):
             end = Variable(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
-            made[id(x)] = sequence_of(parts[0], end, cause)
+            variables[id(x)] = sequence_of(parts[0], end, cause)
         else:
-            made[id(x)] = Variable(x, cause=cause)
-    return made[id(t)]
+            variables[id(x)] = Variable(x, cause=cause)
+    return variables[id(t)]
 
 
 # Looking
@@ -219,11 +219,11 @@ def settled(v: Variable, typed: list[Variable]) -> T.Type | Variable:
             if missing:
                 todo += reversed(missing)
                 continue
-            made: list[Any] = [part.type for part in parts_of(x)]
+            parts: list[Any] = [part.type for part in parts_of(x)]
             if x.con == SEQUENCE:
-                x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
+                x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(parts[0])
             else:
-                x.type = T.Tuple(made, labels_of(x))
+                x.type = T.Tuple(parts, labels_of(x))
             typed.append(x)
         todo.pop()
     assert whole.type is not None

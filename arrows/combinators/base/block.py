@@ -63,7 +63,7 @@ class Freezing(type):
                 _examine(cls)
                 cls._examined = True
             try:
-                made = super().__call__(*args, **keywords)
+                block = super().__call__(*args, **keywords)
             except TypeError as error:
                 if error.__traceback__.tb_next is None:  # Python could not call `__init__` with these
                     sized = cls.foreign != "block" and args and isinstance(args[-1], int)
@@ -71,8 +71,8 @@ class Freezing(type):
                     table = cls.foreign
                     refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table=table, hint=hint)
                 raise
-            made.__dict__["_sealed"] = True
-            return made
+            block.__dict__["_sealed"] = True
+            return block
 
         @property
         def __signature__(cls) -> inspect.Signature:

@@ -57,13 +57,13 @@ def pieces_of(argument: Argument) -> Pieces:
     return argument if isinstance(argument, list) else [argument]
 
 
-def keywords(**given: object) -> list[str]:
+def keywords(**arguments: object) -> list[str]:
     """Writes the arguments of a call by keyword, but those that are None or False.
 
     >>> keywords(default=0.5, reverse=False, name=None)
     ['default=0.5']
     """
-    return [f"{name}={x!r}" for name, x in given.items() if x is not None and x is not False]
+    return [f"{name}={x!r}" for name, x in arguments.items() if x is not None and x is not False]
 
 
 class Operator(NamedTuple):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -34,7 +33,7 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import Composed, Lowered, Site, SiteKind
 from arrows.inference import Typed
 from arrows.ops import Trace
-from arrows.typesys import ArrowValueError, message, types as T
+from arrows.typesys import ArrowValueError, cached_property, message, types as T
 
 
 @dataclass(frozen=True, slots=True)

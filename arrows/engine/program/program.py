@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -17,7 +16,7 @@ from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
 from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, Store, SumRows
 from arrows.ops import Equation, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError, quoted, types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, cached_property, quoted, types as T
 
 REGIONS = ("once", "early", "step", "step_back", "late", "deferred")
 """The regions, in the order in which they run.
