@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def operation_nodes(trees: list[Tree]) -> float:
 
 
 def load_sentences(folder: Path | None) -> tuple[list[Sentence], str]:
-    """Tagged sentences and the name of their source: `ud` or `generated`.
+    """Tagged sentences with their trees, and the name of their source: `ud` or `generated`.
 
     The folder holds files `*train*.conllu`. Without one, `../shared/data/ud` is read where it is there.
     """
@@ -65,18 +66,35 @@ def load_sentences(folder: Path | None) -> tuple[list[Sentence], str]:
     files = sorted(folder.glob("*train*.conllu"))
     if not files:
         raise FileNotFoundError(2, "no *train*.conllu in the folder", str(folder))
-    return [sentence for file in files for sentence in read_conllu(file)], "ud"
+    return [sentence for file in files for sentence in read_conllu(file, trees=True)], "ud"
+
+
+def numbered(sentences: list[Sentence], words: Vocabulary, characters: Vocabulary) -> list[Any]:
+    """Sentences as lists: of each word its number, those of its characters, and its tag's.
+
+    >>> numbered([[{"word": "Trees", "tag": "NOUN"}]], Vocabulary(["trees"]), Vocabulary(["e", "r", "T"]))
+    [[[1, [3, 2, 1, 1, 0], 7]]]
+    """
+    return [
+        [
+            [words[x["word"].lower()], characters.numbers(list(x["word"])), TAGS.index(x["tag"])]
+            for x in sentence
+        ]
+        for sentence in sentences
+    ]
 
 
 def _generated_sentences(count: int) -> list[Sentence]:
-    """Sentences of 1 to 40 words, whose frequencies fall as in real text (Zipf's law)."""
+    """Sentences of 1 to 40 words, whose frequencies fall as in real text (Zipf's law); trees are chains."""
     random = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    lexicon = ["".join(random.choice(letters, random.integers(1, 12))) for _ in range(4000)]
+    words = ["".join(random.choice(letters, random.integers(1, 12))) for _ in range(4000)]
+    lexicon = [{"word": word, "tag": TAGS[k % len(TAGS)]} for k, word in enumerate(words)]
     sentences: list[Sentence] = []
     for length in random.integers(1, 41, count).tolist():
         ranks = np.minimum(random.zipf(1.3, length), len(lexicon)) - 1
-        sentences.append([{"word": lexicon[k], "tag": TAGS[k % len(TAGS)]} for k in ranks.tolist()])
+        chain = [{"head": str(n), "relation": "dep"} for n in range(length)]
+        sentences.append([lexicon[k] | arc for k, arc in zip(ranks.tolist(), chain, strict=True)])
     return sentences
 
 

@@ -8,7 +8,7 @@ collector on, and the young generation collected before the clock stops, so that
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,8 @@ SIZES = {"full": (1_000, 10_000, 100_000), "quick": (1_000,), "tiny": (40,)}
 
 def tasks(setting: Setting) -> Iterator[Task]:
     """Every kind of expression at about these sizes, in growing order; for `pair` the largest is too slow."""
-    for name, expression in EXPRESSIONS.items():
+    for expression in EXPRESSIONS:
+        name = expression.__name__.replace("_", " ")
         for size in SIZES[setting.scale][: 2 if setting.ours else None]:
             systems = {"arrows": partial(_infer, expression(size))}
             yield Task(config={"mode": name, "blocks": size}, systems=systems, each="block", count=size)
@@ -79,10 +80,5 @@ def arrow_graphs(size: int) -> AnyBlock:
     return block
 
 
-EXPRESSIONS: dict[str, Callable[[int], AnyBlock]] = {
-    "layers": layers,
-    "wide fans": wide_fans,
-    "recursion": recursion,
-    "arrow graphs": arrow_graphs,
-}
-"""How expressions grow: name -> an expression of about so many blocks."""
+EXPRESSIONS = (layers, wide_fans, recursion, arrow_graphs)
+"""How expressions grow: each takes about how many blocks to make."""

@@ -1,83 +1,92 @@
 """Plain ports of DyNet's examples: a call for each product and each loss, as its users write a model.
 
-Each is a program on the fly whose twin stands in `baselines/dynet_programs.py`: both have the same layers,
-parameters and examples, so their losses are equal. An example is nested lists of numbers, which DyNet's
-process reads as JSON. The fifth port, a Tree-LSTM, is in `onthefly`.
+Each is a program on the fly whose twins stand in `baselines/dynet_programs.py` and, as PyTorch's users write
+them for one example, in `baselines/torch_programs.py`: all have the same layers, parameters and examples, so
+their losses are equal. An example is nested lists of numbers, which DyNet's process reads as JSON. The fifth
+port, a Tree-LSTM, is in `onthefly`.
 """
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import arrows as ar
 from arrows import ops
-from arrows.data import TAGS, read_conllu
+from arrows.data import TAGS, Sentence
 from arrows.onthefly import LazyBatch, LazyTensor
 from benchmarks import programs
-from benchmarks.baselines import dynet
-from benchmarks.datasets import UNIVERSAL_DEPENDENCIES, Ints, load_sentences, vocabularies
+from benchmarks.baselines import dynet, pytorch, torch_programs
+from benchmarks.datasets import Ints, load_sentences, numbered, vocabularies
 from benchmarks.task import Setting, System, Task, copies
 
 PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
+SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda", "one-by-one": "none"}
+SCHEDULED = ("tagger", "parser")  # as in Neubig et al. (2017)
 TEXT = 60  # letters of a text, at most
 SAMPLE = 30  # letters that the language model writes
 
 
 def tasks(setting: Setting) -> Iterator[Task]:
     """Training steps of four models, and texts that one of them writes."""
-    tiny = setting.scale == "tiny"
-    size = 4 if tiny else 128
+    size = 4 if setting.scale == "tiny" else 128
     sentences, _ = load_sentences(setting.data)
     words, letters = vocabularies(sentences)
-    tagged = [
-        [[words[x["word"].lower()], letters.numbers(list(x["word"])), TAGS.index(x["tag"])] for x in sentence]
-        for sentence in sentences
-    ]
+    tagged = numbered(sentences, words, letters)
     texts = [letters.numbers(list("".join(x["word"] for x in sentence))[:TEXT]) for sentence in sentences]
     model, write = language_model(len(letters), size)
-    yield _task("tagger", tagger(len(words), len(letters), size), tagged, "word", tiny)
-    yield _task("attention", translator(len(letters), size // 2), texts, "letter", tiny)
-    yield _task("language_model", model, texts, "letter", tiny)
-    yield _task("writer", model, texts, "letter", tiny, write)
-    if derivations := _derivations(setting.data):
-        count = 1 + max(number for words, _ in derivations for number in words)
-        yield _task("parser", parser(count, size // 2), derivations, "sentence", tiny)
+    yield ported(setting, "tagger", tagger(len(words), len(letters), size), tagged, "word", len)
+    yield ported(setting, "attention", translator(len(letters), size // 2), texts, "letter", len)
+    yield ported(setting, "language_model", model, texts, "letter", len)
+    starts = [[first, SAMPLE] for first in range(len(letters))]
+    yield ported(setting, "writer", write, starts, "letter", lambda _: SAMPLE)
+    derivations = _derivations(sentences)
+    count = 1 + max(number for words, _ in derivations for number in words)
+    yield ported(setting, "parser", parser(count, size // 2), derivations, "sentence")
 
 
-def _task(
+def ported(
+    setting: Setting,
     name: str,
     program: programs.Program,
     examples: Sequence[Any],
     each: str,
-    tiny: bool,
-    write: programs.Program | None = None,
+    size: Callable[[Any], int] = lambda _: 1,
+    batch: int = 64,
+    **variants: programs.Program,
 ) -> Task:
-    """Training steps of a program, or, where it can `write`, one text for each example of a batch."""
-    first, batch = ar.OnTheFly(jit=False), 3 if tiny else 64
-    with first.batch() as g:
-        g.numpy([program(g, example) for example in examples[:20]])  # makes all parameters
-    net = ar.OnTheFly(jit=False, params=copies(first))
-    systems = {"arrows": programs.training(net, program, examples)}
-    if write is not None:
-        systems["arrows"] = _writing(net, write)
+    """Steps of a program, and beside it those of its twins, of variants, and of the other schedules.
+
+    The figures are per `each`, of which an example has `size`.
+    """
+    batch = 3 if setting.scale == "tiny" else batch
+    first, steps = ar.OnTheFly(jit=False), _writing if name == "writer" else programs.training
+    steps(first, program, examples)(np.arange(min(20, len(examples))))  # makes all parameters
+
+    def net(schedule: str = "strata") -> ar.OnTheFly:
+        return ar.OnTheFly(jit=False, params=copies(first), schedule=schedule)
+
+    schedules = list(SCHEDULES) if setting.scale == "full" and name in SCHEDULED else ["arrows"]
+    systems = {system: steps(net(SCHEDULES[system]), program, examples) for system in schedules}
+    systems |= {system: steps(net(), variant, examples) for system, variant in variants.items()}
     if dynet.PYTHON is not None:
-        systems["dynet"] = dynet.system(name, copies(first), examples if write is None else [SAMPLE])
-    count = {"word": len, "letter": len, "sentence": lambda _: 1}[each]
-    mean = sum(map(count, examples)) / len(examples) if write is None else SAMPLE
+        systems["dynet"] = dynet.system(name, copies(first), examples)
+    if pytorch.installed:
+        systems["torch-one-by-one"] = torch_programs.system(name, copies(first), examples)
+    count = batch * sum(map(size, examples)) / len(examples)
     config = {"mode": f"port of {name}", "batch": batch}
-    return Task(
-        config=config, systems=systems, batch=batch, examples=len(examples), each=each, count=batch * mean
-    )
+    return Task(config=config, systems=systems, batch=batch, examples=len(examples), each=each, count=count)
 
 
-def _writing(net: ar.OnTheFly, write: programs.Program) -> System:
+def _writing(net: ar.OnTheFly, write: programs.Program, starts: Sequence[Any]) -> System:
     def step(batch: Ints) -> int:
         with net.batch(gradients=False) as g:
-            return sum(map(sum, g.run_all(write(g, number) for number in batch)))
+            return sum(map(sum, g.run_all(write(g, starts[number]) for number in batch)))
 
     return step
 
@@ -155,9 +164,10 @@ def language_model(letters: int, size: int) -> tuple[programs.Program, programs.
         states = programs.outputs(g, cell, [letter(k) for k in [0, *text[:-1]]])
         return g.sum([cross_entropy(classify(h), k) for h, k in zip(states, text, strict=True)])
 
-    def write(g: LazyBatch, first: int) -> Generator[Any, Any, list[int]]:
-        state, text = g.zeros(cell.state), [int(first) % letters]
-        for _ in range(SAMPLE):
+    def write(g: LazyBatch, start: list[int]) -> Generator[Any, Any, list[int]]:
+        first, count = start
+        state, text = g.zeros(cell.state), [first]
+        for _ in range(count):
             state = cell(letter(text[-1]), state)
             scores = yield classify(state[0])
             text.append(int(scores.argmax()))
@@ -185,11 +195,9 @@ def parser(words: int, size: int) -> programs.Program:
     return loss
 
 
-def _derivations(folder: Path | None) -> list[Any]:
+def _derivations(treebank: list[Sentence]) -> list[Any]:
     """The words of each projective sentence and the root; and places and transition of each right step."""
-    files = sorted((folder or UNIVERSAL_DEPENDENCIES).glob("*train*.conllu"))
     example = runpy.run_path(str(PARSER))
-    treebank = [words for file in files for words in read_conllu(file, trees=True)]
     derivations = []
     for sentence in map(example["Numbers"](treebank).sentence, treebank):
         if not example["is_projective"](sentence.heads):

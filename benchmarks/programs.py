@@ -43,34 +43,6 @@ def outputs(g: LazyBatch, cell: Any, x: Iterable[Any]) -> list[Any]:
     return states
 
 
-def bilstm_tagger(
-    vocabulary: int = 1000, embedding: int = 200, size: int = 256, layers: int = 2, labels: int = 300
-) -> Program:
-    """The network of `networks.bilstm_tagger`.
-
-    >>> net = ar.OnTheFly()
-    >>> with net.batch() as g:
-    ...     float(bilstm_tagger(5, 3, 4, 1, 2)(g, ([1, 2, 4], [0, 1, 1]))) > 0
-    True
-    """
-    embed = ar.Embedding(vocabulary, embedding, name="words")
-    cells = [
-        [ar.LSTMCell(size, name=f"{way}_{layer}") for way in ("forward", "backward")]
-        for layer in range(layers)
-    ]
-    classify, cross_entropy = ar.FC(labels, name="classify"), ar.SoftmaxCrossEntropy()
-
-    def loss(g: LazyBatch, example: tuple[Sequence[int], Sequence[int]]) -> LazyTensor:
-        words, right = example
-        states = [embed(word) for word in words]
-        for forward, backward in cells:
-            back = outputs(g, backward, states[::-1])[::-1]
-            states = [ar.ops.concat(pair) for pair in zip(outputs(g, forward, states), back, strict=True)]
-        return g.sum([cross_entropy(classify(h), label) for h, label in zip(states, right, strict=True)])
-
-    return loss
-
-
 def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, num_classes: int = 5) -> Program:
     """The network of `arrows.models.sentiment`.
 
@@ -102,19 +74,20 @@ def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, num_classes: int = 5
 
 
 def gated_tree_lstm(
-    vocabulary: ar.Vocabulary, *, size: int = 150, embedding: int = 300, functions: bool = False
+    vocabulary: int, *, size: int = 150, embedding: int = 300, functions: bool = False
 ) -> Program:
     """A Tree-LSTM with a layer for each gate of leaves and of pairs, some twenty calls a node.
 
-    This is how users of DyNet write it. With `functions`, a node is one call of a `Function`.
+    This is how users of DyNet write it. With `functions`, a node is one call of a `Function`. A node of a
+    tree is [label, word] or [label, left, right].
 
     >>> net = ar.OnTheFly()
     >>> with net.batch() as g:
-    ...     float(gated_tree_lstm(ar.Vocabulary(["good"]), size=4)(g, {"label": 3, "word": "good"})) > 0
+    ...     float(gated_tree_lstm(2, size=4)(g, [3, 1])) > 0
     True
     """
     sigmoid, tanh = ar.ops.sigmoid, ar.ops.tanh
-    embed = ar.Embedding(len(vocabulary), embedding, name="embed")
+    embed = ar.Embedding(vocabulary, embedding, name="embed")
     leaf_i, leaf_o, leaf_u = (ar.FC(size, name=f"leaf_{gate}") for gate in "iou")
     pair_i, pair_o, pair_u = (ar.FC(size, name=f"pair_{gate}") for gate in "iou")
     forget_left, forget_right = ar.FC(size, name="forget_left"), ar.FC(size, name="forget_right")
@@ -138,15 +111,13 @@ def gated_tree_lstm(
     steps: Any = (leaf, pair, judge)
     at_leaf, at_pair, at_node = map(ar.Function, steps) if functions else steps
 
-    def loss(g: LazyBatch, tree: Tree) -> LazyTensor:
+    def loss(g: LazyBatch, tree: list[Any]) -> LazyTensor:
         losses = []
 
-        def state(node: Tree) -> Any:
-            if "word" in node:
-                h = at_leaf(vocabulary[node["word"]])
-            else:
-                h = at_pair(state(node["left"]), state(node["right"]))
-            losses.append(at_node(h[0], node["label"]))
+        def state(node: list[Any]) -> Any:
+            label, *below = node
+            h = at_leaf(*below) if len(below) == 1 else at_pair(*map(state, below))
+            losses.append(at_node(h[0], label))
             return h
 
         state(tree)

@@ -8,18 +8,17 @@ or masks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import arrows as ar
-from arrows.data import TAGS
 from benchmarks.baselines import pytorch
 from benchmarks.baselines.attention_torch import TorchAttention
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
-from benchmarks.datasets import Ints, load_sentences, numbered_sentences, vocabularies
+from benchmarks.datasets import Ints, load_sentences, numbered, numbered_sentences, vocabularies
 from benchmarks.networks import attention_tagger, bilstm_tagger, character_tagger
 from benchmarks.task import Setting, System, Task, block_task, by_hand, copies
 
@@ -58,12 +57,7 @@ def bilstm_char(setting: Setting) -> Iterator[Task]:
     sentences, source = load_sentences(setting.data)
     sizes = TINY_CHARACTER_SIZES if setting.scale == "tiny" else CHARACTER_SIZES
     words, characters = vocabularies(sentences)
-
-    def others(models: Mapping[str, ar.Model]) -> dict[str, System]:
-        if not pytorch.installed:
-            return {}
-        return _prepared(TorchCharTagger(copies(models["arrows"]), words, characters, TAGS), sentences)
-
+    others = partial(_by_torch, TorchCharTagger, numbered(sentences, words, characters))
     block = character_tagger(words, characters, **sizes)
     yield _task(setting, block, sentences, others, {"sentences": source}, sizes["size"])
 
@@ -72,12 +66,6 @@ def attention(setting: Setting) -> Iterator[Task]:
     """Multi-head attention within sentences of 60 words, and of 20 to 100."""
     tiny, random = setting.scale == "tiny", np.random.default_rng(0)
     size, heads, labels = (4, 2, 3) if tiny else (64, 4, 17)
-
-    def others(models: Mapping[str, ar.Model]) -> dict[str, System]:
-        if not pytorch.installed:
-            return {}
-        return _prepared(TorchAttention(copies(models["arrows"]), heads), examples)
-
     for shortest, longest in ((3, 3), (2, 5)) if tiny else ((60, 60), (20, 100)):
         lengths = random.integers(shortest, longest + 1, 8 * BATCH)
         examples = [
@@ -85,13 +73,17 @@ def attention(setting: Setting) -> Iterator[Task]:
         ]
         words = str(shortest) if shortest == longest else f"{shortest} to {longest}"
         block = attention_tagger(1000, size, heads, labels)
+        others = partial(_by_torch, partial(TorchAttention, heads=heads), examples)
         yield _task(
             setting, block, examples, others, {"length": words}, size, batch=BATCH // 2, one_by_one=False
         )
 
 
-def _prepared(hand: Any, examples: Any) -> dict[str, System]:
+def _by_torch(make: Callable[[Any], Any], examples: Any, models: Mapping[str, ar.Model]) -> dict[str, System]:
     """Steps in PyTorch on batches of examples, which are prepared here."""
+    if not pytorch.installed:
+        return {}
+    hand = make(copies(models["arrows"]))
     prepared = hand.prepare(examples)
     return {"torch-hand": by_hand(hand, "train", lambda batch: [[prepared[i] for i in batch]])}
 

@@ -23,7 +23,7 @@ EFFORT = {"full": (11, 0.5), "quick": (5, 0.2), "tiny": (2, 0.001)}
 """Scale -> how many rounds there are, and about how many seconds a run of `arrows` takes."""
 PATIENCE = 10  # all runs of `arrows` together take about so many seconds at most, but for a few rounds
 SLOW = 8  # a system without batching gets this many times fewer batches a run
-UNBATCHED = {"one-by-one", "torch-one-by-one", "alone"}
+UNBATCHED = {"one-by-one", "torch-one-by-one"}
 TOLERANCE = 1e-4  # of float32 losses and results, relative to the largest number
 
 
@@ -138,8 +138,8 @@ def first_batches(task: Task, batch: Ints) -> dict[str, float]:
     """Runs a batch by each system; returns the most megabytes of the host that each took for it.
 
     Raises:
-        AssertionError: a hand-written system computes something else than `arrows` (in `iclr`, `arrows` on
-            the same trees): what differs must not be compared in time.
+        AssertionError: another system computes something else than `arrows` (in `iclr`, `arrows` on the same
+            trees): what differs must not be compared in time.
     """
     megabytes: dict[str, float] = {}
     right: Any = None
@@ -150,7 +150,7 @@ def first_batches(task: Task, batch: Ints) -> dict[str, float]:
         tracemalloc.stop()
         if name in ("arrows", "arrows-equal"):
             right = result
-        elif name.startswith(("numpy", "manual", "torch", "dynet")) and result is not None:
+        elif name.startswith(("numpy", "manual", "torch", "dynet", "block")):
             expected, found = (np.asarray(_on_host(value)) for value in (right, result))
             error = np.max(np.abs(found - expected)) / np.max(np.abs(expected))
             if not error <= TOLERANCE:

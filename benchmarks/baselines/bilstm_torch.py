@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from arrows.data import Sentence, Vocabulary
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.pytorch import (
     TorchDescent,
@@ -34,13 +33,16 @@ class TorchTagger(TorchDescent):
         self._loss_of_vectors = maybe_compiled(self._loss_of, compiled)
 
     def _start(
-        self, parameters: Mapping[str, Array], cells: Sequence[Sequence[tuple[str, str]]], device: str = "cpu"
+        self, parameters: Mapping[str, Array], cells: Sequence[Sequence[tuple[str, ...]]], device: str = "cpu"
     ) -> None:
         """Takes the parameters, those of some cells, by layer, into a `torch.nn.LSTM` each."""
         self.device, self.cells = device, cells
         self.lstms = [_lstm(parameters, each).to(device) for each in cells]
+        within = {name for layers in cells for names in layers for name in names}
         self.weights = {
-            name: parameter(value, device) for name, value in parameters.items() if "ward" not in name
+            name: parameter(value, device)
+            for name, value in parameters.items()
+            if name.partition("/")[0] not in within
         }
 
     def loss(self, *batch: Any) -> Any:
@@ -79,32 +81,19 @@ class TorchTagger(TorchDescent):
 class TorchCharTagger(TorchTagger):
     """The model of `benchmarks.networks.character_tagger`, with packed sequences."""
 
-    def __init__(
-        self,
-        parameters: Mapping[str, Array],
-        words: Vocabulary,
-        characters: Vocabulary,
-        tags: Sequence[str],
-    ) -> None:
+    def __init__(self, parameters: Mapping[str, Array]) -> None:
         self._start(parameters, [[("forward", "backward")], [("spelling_forward", "spelling_backward")]])
-        self.words, self.characters = words, characters
-        self.tags = {tag: k for k, tag in enumerate(tags)}
 
-    def prepare(self, sentences: Sequence[Sentence]) -> list[tuple[Any, list[Any], Any]]:
+    def prepare(self, sentences: Sequence[Any]) -> list[tuple[Any, list[Any], Any]]:
         """For each sentence the numbers of its words, the characters of each rare word, and the labels.
 
-        None of these depends on the batch, so they are computed once.
+        None of these depends on the batch, so they are computed once, from `datasets.numbered`.
         """
         prepared = []
         for sentence in sentences:
-            numbers = [self.words[word["word"].lower()] for word in sentence]
-            rare = [
-                torch.tensor(self.characters.numbers(list(word["word"])))
-                for word, number in zip(sentence, numbers, strict=True)
-                if not number
-            ]
-            labels = torch.tensor([self.tags[word["tag"]] for word in sentence])
-            prepared.append((torch.tensor(numbers), rare, labels))
+            numbers, spellings, labels = zip(*sentence, strict=True)
+            rare = [torch.tensor(s) for number, s in zip(numbers, spellings, strict=True) if not number]
+            prepared.append((torch.tensor(numbers), rare, torch.tensor(labels)))
         return prepared
 
     def loss(self, *batch: Any) -> Any:
@@ -141,20 +130,20 @@ def _gates(columns: Array, *, back: bool = False) -> Array:
     return np.concatenate([parts[k] for k in ((2, 0, 3, 1) if back else (1, 3, 0, 2))], axis=-1)
 
 
-def _directions(cells: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The cells of each layer, forwards and backwards, with the end of PyTorch's names for their weights."""
+def _directions(cells: Sequence[tuple[str, ...]]) -> list[tuple[str, str]]:
+    """The cells of each layer, forwards and perhaps backwards, with the end of PyTorch's names of weights."""
     return [
         (name, f"l{k}{end}")
         for k, names in enumerate(cells)
-        for name, end in zip(names, ("", "_reverse"), strict=True)
+        for name, end in zip(names, ("", "_reverse"), strict=False)
     ]
 
 
-def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> Any:
+def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, ...]]) -> Any:
     """A `torch.nn.LSTM` with the weights of these cells. Its second bias stays zero: `arrows` has one."""
     n = len(parameters[f"{cells[0][0]}/bias"]) // 4
     entry = len(parameters[f"{cells[0][0]}/weight"]) - n
-    lstm = torch.nn.LSTM(entry, n, num_layers=len(cells), bidirectional=True)
+    lstm = torch.nn.LSTM(entry, n, num_layers=len(cells), bidirectional=len(cells[0]) == 2)
     lstm = lstm.to(torch.from_numpy(np.array(parameters[f"{cells[0][0]}/bias"])).dtype)
     with torch.no_grad():
         for name, end in _directions(cells):

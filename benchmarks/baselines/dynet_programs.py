@@ -4,8 +4,8 @@
 
 FOLDER has `examples.json` and `parameters.npz`.  For each line of standard input, the numbers of a batch's
 examples, the network NAME takes a step of gradient descent and prints the mean loss before it; the writer,
-whose one example is how many letters a text has, prints the sum of the letters that it writes.  This imports
-DyNet and NumPy alone, and so runs on a Python that DyNet has a wheel for (3.8, with `dynet38`);
+whose examples are a first letter and how many follow, prints the sum of the letters that it writes.  This
+imports DyNet and NumPy alone, and so runs on a Python that DyNet has a wheel for (3.8, with `dynet38`);
 `benchmarks.baselines.dynet` starts it.
 """
 
@@ -108,11 +108,11 @@ class Network:
         states = self.outputs("cell", [dy.lookup(self.tables["letters"], k) for k in [0, *text[:-1]]])
         return dy.esum([self.judged(h, k) for h, k in zip(states, text)])
 
-    def write(self, first: int, letters: int) -> list:
+    def writer(self, first: int, count: int) -> list:
         """A text that begins with a letter, each next one the most probable."""
         dy.renew_cg()
-        state, text = self.cells["cell"].initial_state(), [first % self.tables["letters"].shape()[0]]
-        for _ in range(letters):
+        state, text = self.cells["cell"].initial_state(), [first]
+        for _ in range(count):
             state = state.add_input(dy.lookup(self.tables["letters"], text[-1]))
             text.append(int(np.argmax(self.layer("classify", state.output()).npvalue())))
         return text
@@ -146,7 +146,7 @@ def main(name: str, folder: Path, rate: float) -> None:
     for line in sys.stdin:
         batch = [int(number) for number in line.split()]
         if name == "writer":
-            value = sum(sum(network.write(number, *examples)) for number in batch)
+            value = sum(sum(network.writer(*examples[number])) for number in batch)
         else:
             dy.renew_cg()
             loss = dy.esum([getattr(network, name)(examples[number]) for number in batch]) / len(batch)

@@ -83,6 +83,16 @@ class TorchDescent(ABC):
         self.update(rate)
         return loss.detach()
 
+    def one_by_one(self, examples: Sequence[Any], *, rate: float) -> float:
+        """One step by the gradients of one example after another; the mean loss before it."""
+        mean = 0.0
+        for example in examples:
+            loss = self.loss(example) / len(examples)
+            loss.backward()
+            mean += loss.item()
+        self.update(rate)
+        return mean
+
     def update(self, rate: float) -> None:
         """Takes a step of gradient descent by the present gradients, and drops them."""
         with torch.no_grad():

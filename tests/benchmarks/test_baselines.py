@@ -12,16 +12,18 @@ import arrows as ar
 from arrows.data import generate
 from arrows.models import sentiment
 from arrows.training import SGD
-from benchmarks import networks, onthefly, programs
+from benchmarks import networks, ports, programs
 from benchmarks.baselines.attention_torch import TorchAttention
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.manual import Manual
 from benchmarks.baselines.manual_torch import TorchManual
+from benchmarks.baselines.torch_programs import TorchPrograms
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
 from benchmarks.datasets import (
     VOCABULARY,
+    numbered,
     numbered_sentences,
     random_tree,
     vocabularies,
@@ -32,7 +34,6 @@ from benchmarks.datasets import (
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 TREES = generate(60, num_words=(1, 12))
 WORDS = vocabulary(TREES[:50])  # some words of the others are unknown
-TAGS = ["DET", "NOUN", "VERB", "ADJ"]
 SENTENCES = [
     [{"word": word, "tag": tag} for word, tag in zip(text.split(), tags.split(), strict=True)]
     for text, tags in [
@@ -72,10 +73,10 @@ def tagger() -> Any:
     return networks.bilstm_tagger(12, 5, 4, 2, 6), TorchTagger, batches
 
 
-def prepared(block: Any, make: Any, examples: list[Any]) -> Any:
+def prepared(block: Any, make: Any, examples: list[Any], numbers: Any = None) -> Any:
     def made(params: Any) -> Any:
         hand = make(params)
-        ready = hand.prepare(examples)
+        ready = hand.prepare(numbers or examples)
         hand.of = lambda batch: ready[batch]
         return hand
 
@@ -91,9 +92,10 @@ SYSTEMS: dict[str, Any] = {
     "Tree-LSTM node by node": lambda: trees(lambda params: TorchNodewise(params, WORDS), whole=True),
     "tagger in PyTorch": tagger,
     "tagger with characters": lambda: prepared(
-        networks.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3, tags=TAGS),
-        lambda params: TorchCharTagger(params, *CHARACTERS, TAGS),
+        networks.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3),
+        TorchCharTagger,
         SENTENCES,
+        numbered(SENTENCES, *CHARACTERS),
     ),
     "attention": lambda: prepared(
         networks.attention_tagger(5, 6, 2, 3), lambda params: TorchAttention(params, 2), UNEVEN
@@ -159,27 +161,26 @@ def test_random_trees_by_hand(leaves: int) -> None:
         np.testing.assert_allclose(run(words), expected, atol=1e-6)
 
 
-PROGRAMS: dict[str, Any] = {
-    "bilstm": (
-        networks.bilstm_tagger(12, 5, 4, 2, 6),
-        programs.bilstm_tagger(12, 5, 4, 2, 6),
-        [(w, r) for w, r in zip(*(column.tolist() for column in NUMBERED[0]), strict=True)],
-    ),
-    "treelstm": (sentiment(WORDS, size=4).learn, programs.tree_lstm(WORDS, size=4), TREES[48:52]),
+WORD = [1, [1], 3]
+EXAMPLES: dict[str, Any] = {
+    "treelstm": (programs.gated_tree_lstm(4, size=3), [[1, 2], [3, [1, 2], [0, [0, 3], [4, 1]]]]),
+    "tagger": (ports.tagger(3, 4, 4), [[WORD], [[0, [1, 2, 3], 5], WORD, [0, [2], 1]]]),
+    "attention": (ports.translator(4, 3), [[1, 2, 3], [2], [3, 3, 0, 1, 1]]),
+    "language_model": (ports.language_model(4, 3)[0], [[1, 2, 3], [2], [3, 3, 0, 1, 1]]),
+    "parser": (ports.parser(4, 3), [[[1, 2, 3], [[0, 1, 2, 3, 1], [-1, 1, 2, 0, 2]]], [[3], [[0] * 5]]]),
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("schedule", sorted(onthefly.SCHEDULES.values()))
-def test_a_program_learns_what_its_block_learns(name: str, schedule: str) -> None:
-    block, program, examples = PROGRAMS[name]
-    compiled = ar.compile(block, loss="loss", float_type="float64", jit=False)
-    net = ar.OnTheFly(schedule=schedule, float_type="float64", params=dict(compiled.params), jit=False)
-    loss, gradients = compiled.value_and_grad(examples)
-    with net.batch(training=True) as g:
-        value, others = g.value_and_grad(g.mean([program(g, example) for example in examples]))
-        assert value == pytest.approx(loss, rel=1e-10)
-        agree(others, gradients, 1e-10)
-        SGD(0.1).step(net, others)
-    SGD(0.1).step(compiled, gradients)
-    agree(dict(net.params), dict(compiled.params), 1e-10)
+@needs_torch
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_port_in_pytorch_learns_the_same(name: str) -> None:
+    program, examples = EXAMPLES[name]
+    net = ar.OnTheFly(float_type="float64", jit=False)
+    for _ in range(2):  # biases begin as zeros
+        with net.batch(training=True) as g:
+            value, gradients = g.value_and_grad(g.mean([program(g, example) for example in examples]))
+            before = {name: np.array(array) for name, array in net.params.items()}
+            SGD(0.1).step(net, gradients)
+    hand = TorchPrograms(name, before)
+    assert hand.one_by_one(examples, rate=0.1) == pytest.approx(value, rel=1e-10)
+    agree(hand.parameters, dict(net.params), 1e-10)

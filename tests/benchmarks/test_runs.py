@@ -14,7 +14,7 @@ import arrows as ar
 from arrows.data import format_tree, generate
 from arrows.testing.host_kernels import host_compiler
 from arrows.typesys.errors import ArrowValueError
-from benchmarks import command, gpu_page, infer, onthefly, pair, passes, scaling, timing
+from benchmarks import command, gpu_page, infer, pair, passes, ports, scaling, timing
 from benchmarks.baselines import dynet, pytorch
 from benchmarks.report import Result, table
 from benchmarks.task import Setting, Task
@@ -33,8 +33,8 @@ SYSTEMS: dict[str, list[str]] = {
     "host": ["arrows"],
     "infer": ["arrows"],
     "latency": ["arrows", *JIT, "numpy-hand", *["torch-nodewise"] * TORCH],
-    "onthefly": [*reversed(onthefly.SCHEDULES), *["torch-one-by-one"] * TORCH, "block"],
-    "ports": ["arrows", *["dynet"] * (dynet.PYTHON is not None)],
+    "onthefly": [*ports.SCHEDULES, *["torch-one-by-one"] * TORCH, "block"],
+    "ports": ["arrows", *["dynet"] * (dynet.PYTHON is not None), *["torch-one-by-one"] * TORCH],
 }
 
 
