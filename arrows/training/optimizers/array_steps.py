@@ -62,15 +62,18 @@ class ArraySteps:
         whole[xp.where(there, merged.rows, size)] = merged.values
         return whole[:size]
 
-    def squares(self, gradients: Sequence[Array]) -> Any:
-        """The sum of the squares of all numbers, a float64."""
-        total: Any = 0.0
+    def scale(self, gradients: Sequence[Array], most_norm: float) -> Any:
+        """The factor, a float64, by which all numbers together have this norm at most.
+
+        It stays on the device: to read it would wait for all work that the device still has queued.
+        """
+        xp, total = self.device.xp, 0.0
         for values in gradients:
             for rows in row_blocks(self.device, values):
                 block = values[rows]
                 # In float64: a gradient that needs clipping may be too large for its square in float32.
-                total = self.device.xp.multiply(block, block, dtype="float64").sum() + total
-        return total
+                total = xp.multiply(block, block, dtype="float64").sum() + total
+        return most_norm / xp.maximum(xp.sqrt(total), most_norm)
 
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         """Changes parameters and their state in place.

@@ -22,7 +22,7 @@ from arrows.training.optimizers.rule import Gradient, Rule
 _TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
 # A launch takes 4 kB of words.
 _WORDS = 500
-_SQUARES = 16384  # threads that add squares, each in a fixed order, so that a step gives the same bits again
+_SQUARES = 512  # warps that add squares, each in a fixed order, so that a step gives the same bits again
 
 _FUNCTIONS = f"""\
 {FUNCTIONS}#ifndef OPTIMIZER_NUMBER
@@ -53,9 +53,9 @@ class KernelSteps(ArraySteps):
         self._launch(merge_source(*types, values.size // count), [count, order, rows, values, sums])
         return RowSparse(rows, sums, gradient.shape)
 
-    def squares(self, gradients: Sequence[Array]) -> Any:
+    def scale(self, gradients: Sequence[Array], most_norm: float) -> Array:
         if not all(map(_fits, gradients)):
-            return super().squares(gradients)
+            return super().scale(gradients, most_norm)
         most = _WORDS // 3 - 1
         parts = [gradients[first : first + most] for first in range(0, len(gradients), most)]
         sums = self.device.empty((_SQUARES * len(parts),), "float64")
@@ -64,7 +64,9 @@ class KernelSteps(ArraySteps):
             for array in part:
                 words += [array.size, array, int(array.dtype == np.float64)]
             self._launch(ADD_SQUARES, words)
-        return sums.sum()
+        scale = self.device.empty((1,), "float64")
+        self._launch(CLIP, [1, sums, sums.size, scale, float(most_norm)])
+        return scale
 
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
@@ -206,18 +208,40 @@ def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:
     return _source(body, 5, width)
 
 
+# The lanes of a warp add up what each has found.
+_LANES_ADD = "for (int s = LANES / 2; s; s >>= 1) sum += LANE_SWAP(sum, s);"
+
 ADD_SQUARES = _source(
-    """\
-  ITEMS(i, WORD(0)) {
+    f"""\
+  ITEMS(i, WORD(0) * 32) {{
+    const long long r = i / 32, lane = i % 32;
     double sum = 0.0;
+    if (lane >= LANES) continue;
     for (int n = 3; n < 3 + 3 * WORD(2); n += 3)
-      for (long long at = i; at < WORD(n); at += WORD(0)) {
+      for (long long at = r * LANES + lane; at < WORD(n); at += WORD(0) * LANES) {{
         const double x =
             WORD(n + 2) ? ((const double*)WORD(n + 1))[at] : (double)((const float*)WORD(n + 1))[at];
         sum += x * x;
-      }
-    ((double*)WORD(1))[i] = sum;
-  }""",
+      }}
+    {_LANES_ADD}
+    if (!lane) ((double*)WORD(1))[r] = sum;
+  }}""",
     _WORDS,
+    32,
 )
-"""Words: threads, sums, arrays; of each array its size, its numbers, whether they are double."""
+"""Words: warps, their sums, arrays; of each array its size, its numbers, whether they are double."""
+
+CLIP = _source(
+    f"""\
+  ITEMS(i, WORD(0) * 32) {{
+    const double most = OPTIMIZER_NUMBER(4);
+    double sum = 0.0;
+    if (i >= LANES) continue;
+    for (long long at = i; at < WORD(2); at += LANES) sum += ((const double*)WORD(1))[at];
+    {_LANES_ADD}
+    if (!i) *(double*)WORD(3) = most / (sqrt(sum) <= most ? most : sqrt(sum));
+  }}""",
+    5,
+    32,
+)
+"""Words: 1, sums of squares, how many, the factor that clips, the norm that is clipped to."""

@@ -307,11 +307,10 @@ class Optimizer:
                 if isinstance(gradient, RowSparse):
                     gradient = taker.merge(gradient, dense=self.dense)
                 pairs[name] = parameter, gradient
-        scale, xp = None, device.xp
+        scale = None
         arrays = [numbers_of(gradient) for _, gradient in pairs.values()]
         if self.clip_norm is not None and any(array.size for array in arrays):
-            # It stays on the device: to read it would wait for all work that the device still has queued.
-            scale = self.clip_norm / xp.maximum(xp.sqrt(taker.squares(arrays)), self.clip_norm)
+            scale = taker.scale(arrays, self.clip_norm)
         rates = self._rates_at(pairs, separate)
         rules = [
             self._rule_of(array.dtype, scale is not None, decays[name])

@@ -13,7 +13,7 @@ from arrows.engine.cuda import WRITE_RANGES, segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
 from arrows.testing.fake import FakeKernelsDevice
 from arrows.training import Adam
-from arrows.training.optimizers.kernel_steps import ADD_SQUARES, count_source, merge_source
+from arrows.training.optimizers.kernel_steps import ADD_SQUARES, CLIP, count_source, merge_source
 from benchmarks.networks import attention_tagger
 from tests.engine.cuda.test_kernels import of_layers, of_primitives
 from tests.engine.device import nvrtc
@@ -84,7 +84,7 @@ def more_networks() -> Iterator[tuple[Any, Any]]:
 def test_all_families_are_compiled() -> None:
     """Of kernels that no instruction of a program makes, one of each function that writes them."""
     programs = (segment_sum_kernel(4, "float32", adds=False), WRITE_RANGES)
-    for source in (*programs, ADD_SQUARES, count_source("int")):
+    for source in (*programs, ADD_SQUARES, CLIP, count_source("int")):
         assert source.name in sources(), source.text
 
 
