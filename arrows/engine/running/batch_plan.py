@@ -348,6 +348,7 @@ class PlannedBatch:
         ranges: what runs, in the order of execution.
         slabs: the memory of each slab.
         gradients: of each slab that gradients come into.
+        seeds: the slabs that they come into from outside.
         waiting: of each slab whose rows pull gradients, where these wait.
         streams: by operation, the values that are read from examples.
         results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
@@ -380,7 +381,7 @@ class PlannedBatch:
             Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
             for number, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True))
         ]
-        receiving = sorted(executor.receiving)
+        receiving, self.seeds = sorted(executor.receiving), executor.seeds
         self.gradients = {slab: self.slabs[slab]._replace(name=("gradients", slab)) for slab in receiving}
         planner = FlowPlanner(self, present)
         self.waiting = planner.waiting

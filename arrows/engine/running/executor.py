@@ -286,7 +286,7 @@ class Executor:
 
     Attributes:
         codes: by operation that computes.
-        receiving: the slabs that gradients come into.
+        seeds, receiving: the slabs that gradients come into, from outside, and at all.
         shares: whether equal nodes are computed once.
         parameter_gradients: where the gradients of parameters are kept.
     """
@@ -304,9 +304,9 @@ class Executor:
     ) -> None:
         self.plan, self.device, self.arena, self.parameter, self.clock = plan, device, arena, parameter, clock
         check_slab_types(plan.slabs, device)
-        seeds, inputs = set(choices.seeds), set(choices.inputs)
+        self.seeds, inputs = choices.seeds, set(choices.inputs)
         self._moving = moving_slabs(plan, inputs)
-        self.receiving = receiving_slabs(plan, seeds, self._moving) if seeds else set()
+        self.receiving = receiving_slabs(plan, {*self.seeds}, self._moving)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         # So are nodes whose results depend on chance.
         self.shares = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)

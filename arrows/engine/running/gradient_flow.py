@@ -8,7 +8,10 @@ in one sum over all steps of the component, when it is done.
 
 The gradients that rows of a slab pull wait in one array, whoever has read them.  On a device with kernels one
 list of places says for each row what it takes: the kernel that reads the row's gradient adds them up, in
-their order.
+their order, those that other components have left too.
+
+Where the rows of a slab are all read once, and in their order, there is nothing to add up: the gradient is
+written where it belongs.
 
 All is planned on the host, over the index arrays of the forward gathers; `bind` takes the arrays when the
 upload has been sent.
@@ -18,6 +21,7 @@ upload has been sent.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -260,6 +264,8 @@ class FlowPlanner:
         self.waiting: dict[int, Buffer] = {}
         self._components: dict[int, HostArray] = {}  # by slab: for each row, the component that computed it
         self._pulled: dict[int, list[tuple[HostArray, HostArray]]] = {}  # by slab: places, who takes them
+        self._kernels = any(code.program.kernels for code in codes.values())
+        self._readers = Counter(group.slab for code in codes.values() for group in code.scatter_groups)
         for o, code in codes.items():
             for number, group in enumerate(code.scatter_groups):
                 self._plan_group(o, code, number, group)
@@ -271,12 +277,18 @@ class FlowPlanner:
         rows, slab = self.batch.read.operations[o], group.slab
         columns = [rows.side_by_side(operands) for operands in group.operands]
         target = columns[0] if len(columns) == 1 else np.concatenate(columns)
+        alone = self._readers[slab] == 1 and slab not in self.batch.seeds
+        if alone and (only := range_of(target)) >= 0:
+            self.flows[o].waiting.append(BufferRows(self.batch.gradients[slab], only, only + len(target)))
+            return
         part = _reading_parts(code, rows, group.operands)
         is_summed = target >= len(self.batch.plan.slabs[slab].constants)  # nobody reads those of constants
         name: tuple[object, ...] = "scatter", o, number
         first, gradients = 0, self.batch.gradients[slab]
-        if not group.early:
+        if self._kernels or not group.early:
             is_pulled = self._computing_components(slab)[target] == rows.components[part]
+            if self._kernels:
+                is_pulled |= self._read_by_kernels(slab)[target]
             is_summed &= ~is_pulled
             (places,) = is_pulled.nonzero()
             if len(places):
@@ -316,12 +328,19 @@ class FlowPlanner:
                     )
         return self._components[slab]
 
+    def _read_by_kernels(self, slab: int) -> HostArray:
+        """For each row of a slab, whether its gradient is read by a kernel, which adds up what waits for it."""
+        found = np.zeros(self.batch.read.slab_rows[slab], bool)
+        for owner, result, start, stop, _ in self._computed_rows(slab):
+            found[start:stop] = result in self._codes[owner].pulled_by_kernels
+        return found
+
     def _plan_pulls(self, slab: int) -> None:
         """Plans what the rows of a slab take of its array, for the flows of their operations."""
         upload, waiting = self.batch.upload, self.waiting[slab]
         places, rows = (np.concatenate(columns) for columns in zip(*self._pulled[slab], strict=True))
         sent = None
-        if any(code.program.kernels for code in self._codes.values()):
+        if self._kernels:
             order = stable_order(rows, self.batch.read.slab_rows[slab])
             places, rows = places[order], rows[order]
             sent = upload.add(places)
