@@ -149,6 +149,13 @@ class RegionLaunches:
             return RowSparse(indices.rows.array, array, shape, distinct=True)
         return None if adds else array
 
+    def gathered(self, number: int) -> Array:
+        """All rows of a gather that has no memory."""
+        index, memory = self._arrays.gathers[number].index, self._arrays.memory
+        if index is None:
+            return memory["gathered", number]
+        return self._device.take(memory["slab", number], index)
+
     def _target(
         self,
         shape: tuple[int, ...],
