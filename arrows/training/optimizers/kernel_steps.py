@@ -1,4 +1,4 @@
-"""A step of an optimizer in kernels: one launch for all dense parameters, and two for each table's rows.
+"""A step of an optimizer in kernels: a launch for each table's rows, and one for all dense parameters.
 
 The recorded update is written in C by the engine; what stands here is how its numbers are found. The host
 waits for nothing and sends nothing: addresses are words of the launch.
@@ -6,8 +6,9 @@ waits for nothing and sends nothing: addresses are words of the launch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from arrows.training.optimizers.rule import Gradient, Rule
 _TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
 # A launch takes 4 kB of words.
 _WORDS = 500
+_TABLES = 40  # whose steps a launch counts at most
 _SQUARES = 512  # warps that add squares, each in a fixed order, so that a step gives the same bits again
 
 _FUNCTIONS = f"""\
@@ -31,6 +33,9 @@ FUNCTION double optimizer_number(long long bits) {{
   union {{ long long bits; double number; }} word;
   word.bits = bits;
   return word.number;
+}}
+FUNCTION long long optimizer_row(long long list, long long bytes, long long i) {{
+  return bytes == 8 ? ((const long long*)list)[i] : ((const int*)list)[i];
 }}
 #endif
 """
@@ -71,43 +76,52 @@ class KernelSteps(ArraySteps):
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
         together: dict[Rule, list[Change]] = {}
-        others = []
+        others, counted = [], []
         for change in changes:
             gradient, rule = change.gradient, change.rule
             in_c = are_in_c((*rule.of_step, *rule.equations))
             if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
                 others.append(change)
             elif isinstance(gradient, RowSparse):
-                self._launch_rows(change, gradient, scale)
+                together.setdefault(rule, [])
+                counted += self._launch_rows(change, gradient, scale)
             elif isinstance(change.count, int):
                 together.setdefault(rule, []).append(change)
             else:
                 others.append(change)  # a dense gradient of a table whose rows have counts of their own
         for rule, dense in together.items():
-            self._launch_dense(rule, dense, scale)
+            self._launch_dense(rule, dense, counted, scale)
+            counted = []
         super().apply(others, scale)
 
-    def _launch_dense(self, rule: Rule, changes: Sequence[Change], scale: Array | None) -> None:
+    def _launch_dense(
+        self, rule: Rule, changes: Sequence[Change], counted: Sequence[Sequence[Any]], scale: Array | None
+    ) -> None:
+        """Changes dense parameters, and counts the steps of rows, which earlier launches have read."""
         tensors: list[list[Any]] = []
         for change in changes:
             assert isinstance(change.count, int)
             numbers = self.numbers(change, change.count)
             tensors.append([numbers_of(change.gradient).size, change.gradient, *change.targets, *numbers])
-        most = (_WORDS - 3) // len(tensors[0])
-        for first in range(0, len(tensors), most):
-            part = tensors[first : first + most]
-            words = [word for tensor in part for word in tensor]
-            largest = max(tensor[0] for tensor in part)
-            self._launch(_dense_source(rule, most), [largest, len(part), scale, *words])
+        while tensors or counted:
+            tables, counted = counted[:_TABLES], counted[_TABLES:]
+            room = _WORDS - 4 - 5 * len(tables)
+            most = room // len(tensors[0]) if tensors else 0
+            part, tensors = tensors[:most], tensors[most:]
+            each = [*tables, *part]
+            words = [max(words[0] for words in each), len(tables), len(part), scale, *chain(*each)]
+            self._launch(_dense_source(rule), words)
 
-    def _launch_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
+    def _launch_rows(
+        self, change: Change, gradient: RowSparse, scale: Array | None
+    ) -> Iterator[Sequence[Any]]:
+        """Changes rows of a table; gives what counts their steps."""
         rows, values, counts = gradient.rows, gradient.values, change.count
-        if not values.size:
-            return
-        count, size, index = rows.shape[0], gradient.shape[0], _TYPES[rows.dtype.name]
-        words = [count, rows, values, counts, scale, size, float(change.rate), *change.targets]
-        self._launch(_rows_source(change.rule, values.size // count, index), words)
-        self._launch(count_source(index), [count, rows, counts, size])
+        if values.size:
+            count, size, index = rows.shape[0], gradient.shape[0], _TYPES[rows.dtype.name]
+            words = [count, rows, values, counts, scale, size, float(change.rate), *change.targets]
+            self._launch(_rows_source(change.rule, values.size // count, index), words)
+            yield count, rows, rows.dtype.itemsize, counts, size
 
     def _launch(self, source: KernelSource, words: Sequence[Any]) -> None:
         line = np.zeros((1, source.words), np.int64)
@@ -142,22 +156,34 @@ def _lines(rule: Rule, numbers: Mapping[Var, str], arrays: Sequence[str], gradie
 
 
 @lru_cache(maxsize=64)
-def _dense_source(rule: Rule, most: int) -> KernelSource:
-    """Words: the largest size, tensors, scale; of each tensor its size, gradient,
-    targets, numbers."""
+def _dense_source(rule: Rule) -> KernelSource:
+    """Words: the largest size, tables, tensors, scale; of each table how many rows, their list, the bytes of
+    a number there, counts, rows of the table; of each tensor its size, gradient, targets, numbers.
+
+    Steps of rows are counted here: in the launch that changes them, the threads of a row's other columns read
+    the count that one of them would change.
+    """
     type, count = _TYPES[rule.gradient.type.dtype], len(rule.targets)
     numbers = {var: f"OPTIMIZER_NUMBER(t + {2 + count + n})" for n, var in enumerate(rule.numbers)}
     gradient, *arrays = (f"(({type}*)WORD(t + {1 + n}))[i]" for n in range(1 + count))
     stride = 2 + count + len(numbers)
     body = f"""\
-  const double* scale = (const double*)WORD(2);
+  const double* scale = (const double*)WORD(3);
+  const int tensors = 4 + 5 * WORD(1);
   (void)scale;
-  ITEMS(i, WORD(0))
-    for (int t = 3; t < 3 + {stride} * WORD(1); t += {stride}) {{
+  ITEMS(i, WORD(0)) {{
+    for (int t = 4; t < tensors; t += 5) {{
+      if (i >= WORD(t)) continue;
+      const long long row = optimizer_row(WORD(t + 1), WORD(t + 2), i);
+      if (row >= 0 && row < WORD(t + 4) && (!i || optimizer_row(WORD(t + 1), WORD(t + 2), i - 1) != row))
+        ((double*)WORD(t + 3))[row] += 1.0;
+    }}
+    for (int t = tensors; t < tensors + {stride} * WORD(2); t += {stride}) {{
       if (i >= WORD(t)) continue;
 {_lines(rule, numbers, arrays, gradient)}
-    }}"""
-    return _source(body, 3 + stride * most)
+    }}
+  }}"""
+    return _source(body, _WORDS)
 
 
 @lru_cache(maxsize=64)
@@ -177,19 +203,6 @@ def _rows_source(rule: Rule, width: int, index: str) -> KernelSource:
 {_lines(rule, numbers, arrays, f"((const {type}*)WORD(2))[i]")}
   }}"""
     return _source(body, 7 + len(arrays), width)
-
-
-def count_source(index: str) -> KernelSource:
-    """Words: rows, their list, counts, rows of the table.
-
-    A launch of its own: the threads of a row's other columns read the count that one of them would change.
-    """
-    body = f"""\
-  const {index}* rows = (const {index}*)WORD(1);
-  ITEMS(i, WORD(0))
-    if (rows[i] >= 0 && rows[i] < WORD(3) && (!i || rows[i - 1] != rows[i]))
-      ((double*)WORD(2))[rows[i]] += 1.0;"""
-    return _source(body, 4)
 
 
 @lru_cache(maxsize=64)
