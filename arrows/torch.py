@@ -293,7 +293,7 @@ def _way_back(
             arrays = [None if each is None else import_array(device, each.detach()) for each in outputs]
             starts = [0] * len(arrays)
             for each in runs:
-                device.write(each.run.first_gradients())
+                each.run.clear_gradients()
                 for number, (slab, rows) in enumerate(_output_rows(plan, each.run.merged)):
                     array, target = arrays[number], each.run.gradients[slab]
                     first, starts[number] = starts[number], starts[number] + len(rows)

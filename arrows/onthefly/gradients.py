@@ -42,7 +42,7 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
     run = runs.finished[last]
     value = run.gather(slab, rows).reshape(())
     sums: dict[ParameterKey, Gradient] = {}
-    net.device.write(run.first_gradients())
+    run.clear_gradients()
     seed = run.gradients[slab]
     if seed is not None:
         seed[int(rows[0])] = 1
@@ -80,7 +80,7 @@ def _hand_back(device: Device, runs: Runs, run: Run, involved: set[int]) -> None
             earlier = runs.finished[number]
             if number not in involved:
                 involved.add(number)
-                device.write(earlier.first_gradients())
+                earlier.clear_gradients()
             target = earlier.gradients[slab]
             if target is not None:
                 device.scatter_add_unique(target, rows[a:z], values[a:z])

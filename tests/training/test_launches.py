@@ -18,7 +18,7 @@ pytestmark = needs_compiler
 
 WORDS = ar.Vocabulary(list("abcdefg"))
 LAUNCHES_OF_A_CELL_STEP = 5
-LAUNCHES_OF_A_STEP = 177
+LAUNCHES_OF_A_STEP = 170
 LAUNCHES_OF_A_JOINING_STEP = 6
 
 

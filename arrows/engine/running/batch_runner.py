@@ -372,7 +372,7 @@ class BatchRunner:
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(parts[-1].metrics)
                 loss = part if loss is None else loss + part
-                gradients = run.flow(run.first_gradients())
+                gradients = run.flow()
                 if each.last:
                     lent = gradients.keys() - sums.keys()
                 add_gradients(device, sums, gradients, lend=each.last)

@@ -29,7 +29,13 @@ from arrows.engine.planning import (
 from arrows.engine.program import Clock, Frame, PlacesOfRows, Programs, StepRefused, make_code, make_program
 from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
-from arrows.engine.running.gradient_flow import Gradient, GradientMemory, ParameterKey, RunDeferred
+from arrows.engine.running.gradient_flow import (
+    BatchGradients,
+    Gradient,
+    GradientMemory,
+    ParameterKey,
+    RunDeferred,
+)
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import FEW_TRANSPOSED, IndexOutOfRange, Parameter
@@ -149,6 +155,7 @@ class Run:
         slabs: the rows of all operations.
         gradients: for each slab, memory for the gradients of its rows; None where none come in.
         operations: those that have nodes in the batch, bound to their arrays.
+        begun: where the gradients of parameters will be, if a loss is planned; with first gradients of rows.
     """
 
     executor: Executor
@@ -156,6 +163,7 @@ class Run:
     slabs: Sequence[Array]
     gradients: Sequence[Array | None]
     operations: Mapping[int, BoundOperation]
+    begun: BatchGradients | None
 
     @property
     def merged(self) -> Merged:
@@ -193,24 +201,20 @@ class Run:
         assert total is not None, "a loss has terms"
         return total
 
-    def first_gradients(self) -> list[ArrayWrite]:
-        """What is to be written to gradients first: those of the loss that the batch was planned with, else
-        zeros."""
-        weights = self.planned.weights
-        return [
-            ArrayWrite(array, weights[slab].array if slab in weights else None)
-            for slab, array in enumerate(self.gradients)
-            if array is not None
-        ]
+    def clear_gradients(self) -> None:
+        """Writes zeros to all gradients of rows, so that others can be added: not where a loss is planned."""
+        arrays = [array for array in self.gradients if array is not None]
+        self.executor.device.write(map(ArrayWrite, arrays))
 
     @quiet
-    def flow(self, first: Sequence[ArrayWrite] = ()) -> dict[ParameterKey, Gradient]:
-        """Computes the gradients of all parameters, from what is in ``gradients``; writes ``first`` there."""
-        executor = self.executor
+    def flow(self) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from what is in ``gradients``; once, of a loss."""
+        executor, totals = self.executor, self.begun
         if not executor.receiving:  # the loss depends on nothing that can change
             return {}
-        totals = executor.parameter_gradients.begin(self.operations)
-        executor.device.write([*first, *totals.blanks])
+        if totals is None:
+            totals = executor.parameter_gradients.begin(self.operations)
+            executor.device.write(totals.blanks)
         if executor.clock is not None:
             executor.clock.tick("host")
         try:
@@ -413,13 +417,25 @@ class Executor:
             o: BoundOperation(operation, self.device, arena, self._invariants(operation), self.clock)
             for o, operation in planned.operations.items()
         }
+        gradients = [
+            arena.array(*planned.gradients[slab]) if slab in planned.gradients else None
+            for slab in range(len(slabs))
+        ]
+        begun = None
+        if planned.terms and self.receiving:
+            begun, weights = self.parameter_gradients.begin(operations), planned.weights
+            writes += begun.blanks
+            writes += [
+                ArrayWrite(array, weights[slab].array if slab in weights else None)
+                for slab, array in enumerate(gradients)
+                if array is not None
+            ]
         if self.clock is not None:
             self.clock.tick("host")
         self.device.write(writes)
         for o, first, stop, part in planned.ranges:
             operations[o].run(first, stop, part)
-        gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
-        return Run(self, planned, slabs, [gradients.get(slab) for slab in range(len(slabs))], operations)
+        return Run(self, planned, slabs, gradients, operations, begun)
 
     def _first_writes(
         self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None

@@ -286,9 +286,8 @@ class FlowPlanner:
         name: tuple[object, ...] = "scatter", o, number
         first, gradients = 0, self.batch.gradients[slab]
         if self._kernels or not group.early:
-            is_pulled = self._computing_components(slab)[target] == rows.components[part]
-            if self._kernels:
-                is_pulled |= self._read_by_kernels(slab)[target]
+            computing = self._computing_components(slab)[target]
+            is_pulled = computing != _NOT_COMPUTED if self._kernels else computing == rows.components[part]
             is_summed &= ~is_pulled
             (places,) = is_pulled.nonzero()
             if len(places):
@@ -327,13 +326,6 @@ class FlowPlanner:
                         rows.components, lengths_of(rows.bounds[rows.parts])
                     )
         return self._components[slab]
-
-    def _read_by_kernels(self, slab: int) -> HostArray:
-        """For each row of a slab, whether its gradient is read by a kernel, which adds up what waits for it."""
-        found = np.zeros(self.batch.read.slab_rows[slab], bool)
-        for owner, result, start, stop, _ in self._computed_rows(slab):
-            found[start:stop] = result in self._codes[owner].pulled_by_kernels
-        return found
 
     def _plan_pulls(self, slab: int) -> None:
         """Plans what the rows of a slab take of its array, for the flows of their operations."""

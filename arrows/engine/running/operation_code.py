@@ -13,7 +13,6 @@ from arrows.engine.program import (
     LoadKeys,
     Place,
     Program,
-    Pull,
     RegionCode,
     Scatter,
     Slot,
@@ -57,7 +56,6 @@ class OperationCode:
         has_keys: whether dropout keys are read.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
-        pulled_by_kernels: the results whose gradient a kernel reads from where it waits.
         transposed: the positions, among the values of ``once``, of transposed matrices by which products of
             single steps multiply, on a device without kernels.
     """
@@ -87,8 +85,6 @@ class OperationCode:
             for argument in kernel.arguments
             if argument.kind == "once" and isinstance(argument.of, Var)
         }
-        pulls = [each for _, each in program if isinstance(each, Pull)] if kernels else []
-        self.pulled_by_kernels = {each.number for each in pulls if each.result not in program.memory}
         self.transposed = _transposed(program)
 
     @property

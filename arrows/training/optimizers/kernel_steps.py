@@ -58,7 +58,7 @@ class KernelSteps(ArraySteps):
         self._launch(merge_source(*types, values.size // count), [count, order, rows, values, sums])
         return RowSparse(rows, sums, gradient.shape)
 
-    def scale(self, gradients: Sequence[Array], most_norm: float) -> Array:
+    def scale(self, gradients: Sequence[Array], most_norm: float) -> Any:
         if not all(map(_fits, gradients)):
             return super().scale(gradients, most_norm)
         most = _WORDS // 3 - 1
@@ -76,7 +76,8 @@ class KernelSteps(ArraySteps):
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
         together: dict[Rule, list[Change]] = {}
-        others, counted = [], []
+        others: list[Change] = []
+        counted: list[Sequence[Any]] = []
         for change in changes:
             gradient, rule = change.gradient, change.rule
             in_c = are_in_c((*rule.of_step, *rule.equations))

@@ -16,7 +16,8 @@ Views, and what has no rows, get no memory here; nor does what is there already:
 keys, and gathered rows that their own region alone reads.
 
 In a program for kernels, which load what they read, gathered rows get memory only if a matrix product or a
-sum over rows reads them, unless as the index of a table's rows, and gradients of results lie in their slab if anything but one kernel reads them.
+sum over rows reads them, unless as the index of a table's rows, and gradients of results lie in their slab if
+anything but one kernel reads them.
 
 With ``reuse`` a training step takes 0.94 of the time (Tree-LSTM, state 300, batch 64), 0.90 (state 128, batch
 25) and 0.92 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.
