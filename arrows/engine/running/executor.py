@@ -417,25 +417,18 @@ class Executor:
             o: BoundOperation(operation, self.device, arena, self._invariants(operation), self.clock)
             for o, operation in planned.operations.items()
         }
-        gradients = [
-            arena.array(*planned.gradients[slab]) if slab in planned.gradients else None
-            for slab in range(len(slabs))
-        ]
+        gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
         begun = None
         if planned.terms and self.receiving:
-            begun, weights = self.parameter_gradients.begin(operations), planned.weights
-            writes += begun.blanks
-            writes += [
-                ArrayWrite(array, weights[slab].array if slab in weights else None)
-                for slab, array in enumerate(gradients)
-                if array is not None
-            ]
+            begun = self.parameter_gradients.begin(operations)
+            seeds = {slab: weights.array for slab, weights in planned.weights.items()}
+            writes += [*begun.blanks, *(ArrayWrite(array, seeds.get(n)) for n, array in gradients.items())]
         if self.clock is not None:
             self.clock.tick("host")
         self.device.write(writes)
         for o, first, stop, part in planned.ranges:
             operations[o].run(first, stop, part)
-        return Run(self, planned, slabs, gradients, operations, begun)
+        return Run(self, planned, slabs, [*map(gradients.get, range(len(slabs)))], operations, begun)
 
     def _first_writes(
         self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None

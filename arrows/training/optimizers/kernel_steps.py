@@ -6,7 +6,7 @@ waits for nothing and sends nothing: addresses are words of the launch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import Array
-from arrows.engine.device import KernelSource, kernel_source
+from arrows.engine.device import Device, KernelSource, kernel_source
 from arrows.engine.program import FUNCTIONS, are_in_c, element_lines
 from arrows.ops import RowSparse, Var
 from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
@@ -44,6 +44,10 @@ FUNCTION long long optimizer_row(long long list, long long bytes, long long i) {
 class KernelSteps(ArraySteps):
     """Takes steps on a device that has kernels; those that these cannot take, on arrays."""
 
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._counted: list[list[Any]] = []  # the words of rows whose steps are still to be counted
+
     def merge(self, gradient: RowSparse, *, dense: bool) -> Gradient:
         """Equal rows stand side by side, the first with all of the sum, the others with zeros.
 
@@ -65,10 +69,8 @@ class KernelSteps(ArraySteps):
         parts = [gradients[first : first + most] for first in range(0, len(gradients), most)]
         sums = self.device.empty((_SQUARES * len(parts),), "float64")
         for number, part in enumerate(parts):
-            words: list[Any] = [_SQUARES, sums[_SQUARES * number :], len(part)]
-            for array in part:
-                words += [array.size, array, int(array.dtype == np.float64)]
-            self._launch(ADD_SQUARES, words)
+            each = chain(*([array.size, array, int(array.dtype == np.float64)] for array in part))
+            self._launch(ADD_SQUARES, [_SQUARES, sums[_SQUARES * number :], len(part), *each])
         scale = self.device.empty((1,), "float64")
         self._launch(CLIP, [1, sums, sums.size, scale, float(most_norm)])
         return scale
@@ -76,8 +78,7 @@ class KernelSteps(ArraySteps):
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
         together: dict[Rule, list[Change]] = {}
-        others: list[Change] = []
-        counted: list[Sequence[Any]] = []
+        others = []
         for change in changes:
             gradient, rule = change.gradient, change.rule
             in_c = are_in_c((*rule.of_step, *rule.equations))
@@ -85,27 +86,24 @@ class KernelSteps(ArraySteps):
                 others.append(change)
             elif isinstance(gradient, RowSparse):
                 together.setdefault(rule, [])
-                counted += self._launch_rows(change, gradient, scale)
+                self._launch_rows(change, gradient, scale)
             elif isinstance(change.count, int):
                 together.setdefault(rule, []).append(change)
             else:
                 others.append(change)  # a dense gradient of a table whose rows have counts of their own
         for rule, dense in together.items():
-            self._launch_dense(rule, dense, counted, scale)
-            counted = []
+            self._launch_dense(rule, dense, scale)
         super().apply(others, scale)
 
-    def _launch_dense(
-        self, rule: Rule, changes: Sequence[Change], counted: Sequence[Sequence[Any]], scale: Array | None
-    ) -> None:
+    def _launch_dense(self, rule: Rule, changes: Sequence[Change], scale: Array | None) -> None:
         """Changes dense parameters, and counts the steps of rows, which earlier launches have read."""
         tensors: list[list[Any]] = []
         for change in changes:
             assert isinstance(change.count, int)
             numbers = self.numbers(change, change.count)
             tensors.append([numbers_of(change.gradient).size, change.gradient, *change.targets, *numbers])
-        while tensors or counted:
-            tables, counted = counted[:_TABLES], counted[_TABLES:]
+        while tensors or self._counted:
+            tables, self._counted = self._counted[:_TABLES], self._counted[_TABLES:]
             room = _WORDS - 4 - 5 * len(tables)
             most = room // len(tensors[0]) if tensors else 0
             part, tensors = tensors[:most], tensors[most:]
@@ -113,16 +111,14 @@ class KernelSteps(ArraySteps):
             words = [max(words[0] for words in each), len(tables), len(part), scale, *chain(*each)]
             self._launch(_dense_source(rule), words)
 
-    def _launch_rows(
-        self, change: Change, gradient: RowSparse, scale: Array | None
-    ) -> Iterator[Sequence[Any]]:
-        """Changes rows of a table; gives what counts their steps."""
+    def _launch_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
         rows, values, counts = gradient.rows, gradient.values, change.count
-        if values.size:
-            count, size, index = rows.shape[0], gradient.shape[0], _TYPES[rows.dtype.name]
-            words = [count, rows, values, counts, scale, size, float(change.rate), *change.targets]
-            self._launch(_rows_source(change.rule, values.size // count, index), words)
-            yield count, rows, rows.dtype.itemsize, counts, size
+        if not values.size:
+            return
+        count, size, index = rows.shape[0], gradient.shape[0], _TYPES[rows.dtype.name]
+        words = [count, rows, values, counts, scale, size, float(change.rate), *change.targets]
+        self._launch(_rows_source(change.rule, values.size // count, index), words)
+        self._counted.append([count, rows, rows.dtype.itemsize, counts, size])
 
     def _launch(self, source: KernelSource, words: Sequence[Any]) -> None:
         line = np.zeros((1, source.words), np.int64)

@@ -30,6 +30,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
+from arrows.engine.device import Kernels
 from arrows.engine.program.instructions import (
     Gather,
     Instruction,
@@ -61,7 +62,7 @@ def allocate(program: Program, *, reuse: bool = True) -> Program:
         program: without memory.
         reuse: False gives every value memory of its own, which is copied to where it is wanted.
     """
-    together = _lying_together(program) if program.kernels else set()
+    together = _lying_together(program, program.kernels) if program.kernels else set()
     memory = _beyond_scratch(program, together, reuse)
     scratch: dict[str, tuple[Slot, ...]] = {}
     for name in program.regions:
@@ -127,7 +128,7 @@ def _readers(program: Program) -> dict[Var, list[tuple[str, Instruction]]]:
     return readers
 
 
-def _lying_together(program: Program) -> set[Var]:
+def _lying_together(program: Program, kernels: Kernels) -> set[Var]:
     """Of a program for kernels, the gathered rows that a product or a sum reads, and the gradients of results
     that not one kernel alone reads."""
     readers = _readers(program)
@@ -138,28 +139,20 @@ def _lying_together(program: Program) -> set[Var]:
             if isinstance(instruction, Gather):
                 number = program.gather_numbers[instruction.result]
                 needed = any(
-                    is_product(each) or (isinstance(each, SumRows) and _index_of(program, each) != number)
+                    is_product(each)
+                    or (isinstance(each, SumRows) and kernels.index_of(program, each) != number)
                     for _, each in reads
                 )
             else:
-                needed = [region for region, _ in reads] != [name] or not _is_kernel(program, reads[0][1])
+                needed = [region for region, _ in reads] != [name] or not _is_kernel(kernels, reads[0][1])
             if needed:
                 together.add(instruction.result)
     return together
 
 
-def _index_of(program: Program, instruction: SumRows) -> int | None:
-    """The gather of the index by which the rows of a table are summed: the host has sorted its numbers."""
-    return None if program.kernels is None else program.kernels.index_of(program, instruction)
-
-
-def _is_kernel(program: Program, instruction: Instruction) -> bool:
+def _is_kernel(kernels: Kernels, instruction: Instruction) -> bool:
     """Whether a kernel maps rows: an element-wise primitive of a user's may have none."""
-    if isinstance(instruction, RowMap):
-        return True
-    return (
-        is_elementwise(instruction) and program.kernels is not None and program.kernels.compute(instruction)
-    )
+    return isinstance(instruction, RowMap) or (is_elementwise(instruction) and kernels.compute(instruction))
 
 
 def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory]:

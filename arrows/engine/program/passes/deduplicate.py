@@ -83,9 +83,9 @@ def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, .
         return None
     # What the operand's rows get comes from `late` alone, which computes nothing else.
     for region, scatter in program.scatters:
-        if region == "late" or number in scatter.operands:
-            if scatter.operands != (number,) or scatter.operand not in in_late:
-                return None
+        concerned = region == "late" or number in scatter.operands
+        if concerned and (scatter.operands != (number,) or scatter.operand not in in_late):
+            return None
     return tuple(summed), frozenset(products)
 
 

@@ -153,10 +153,7 @@ class _Derivation(TraceRecorder):
     def _sum(self, left: Tracer | None, right: Tracer) -> Tracer:
         if left is None:
             return right
-        with self:
-            total = ops.add(left, right)
-        assert isinstance(total, Tracer)
-        return total
+        return self.apply(ops.get("add"), (left, right), {})
 
     def _side_by_side(self, type: T.Tensor, by_box: Mapping[Region, Tracer]) -> Tracer | None:
         """Several boxes that lie side by side along one axis and fill it; None where they do not."""
@@ -168,10 +165,8 @@ class _Derivation(TraceRecorder):
         ends = [0, *(box[axis][1] for box in boxes)]
         if [*(box[axis][0] for box in boxes), type.shape[axis]] != ends:
             return None
-        with self:
-            joined = ops.concat([by_box[box] for box in boxes], axis=axis - len(type.shape))
-        assert isinstance(joined, Tracer)
-        return joined
+        parts = tuple(by_box[box] for box in boxes)
+        return self.apply(ops.get("concat"), parts, {"axis": axis - len(type.shape)})
 
     def walk(self, equations: Sequence[Equation]) -> None:
         """Pulls the gradients back through ``equations``."""

@@ -23,7 +23,7 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, is_view
+from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, closure, is_view
 from arrows.engine.program.passes.rewrite import Rewriter, Rule, rewrite
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program
@@ -104,14 +104,10 @@ def _move(program: Program) -> Program:
             is_product = isinstance(instruction, Equation) and instruction.primitive.name == "matmul"
             if is_product or not heavy.isdisjoint(with_rows):
                 heavy.update(instruction.writes)
-    needed = {
-        var for instruction in step for var in instruction.writes if var in heavy and not is_view(instruction)
-    }
+    views = {each.result for each in step if is_view(each)}
+    needed = closure(heavy - views, step)
     if not needed:
         return program
-    for instruction in reversed(step):
-        if not needed.isdisjoint(instruction.writes):
-            needed.update(instruction.reads)
     moved = tuple(instruction for instruction in step if not needed.isdisjoint(instruction.writes))
     rest = tuple(instruction for instruction in step if instruction not in moved)
     return prune(with_views(program.with_regions(early=moved, step=rest)))
