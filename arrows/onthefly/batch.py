@@ -110,6 +110,7 @@ class LazyBatch(Context):
         self._zeros_of: dict[T.Type, Any] = {}
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
+        self.fast, self.type_of = net.call_sites.fast[self._calm], net.call_sites.type_of
         self.dropout_calls: dict[int, int] = {}
         self.runs = Runs(net, self.recording, training=training, gradients=gradients)
 
@@ -160,18 +161,15 @@ class LazyBatch(Context):
         Raises:
             ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
         """
-        if not self.open:
-            self.check_open("read a value")
-        if dtype is None:
-            if value.__class__ is int and -0x80000000 <= value < 0x80000000:
-                number = self.numbers.get(value)
-                if number is None:
-                    number = self._read(self.net.int_entrance, value)
+        if value.__class__ is int and dtype is None and -0x80000000 <= value < 0x80000000:
+            number = self.numbers.get(value)
+            if number is None:
+                number = self._read(self.net.int_entrance, value)
                 if self._shares:
                     self.numbers[value] = number
-                return number
-            if value.__class__ is float:
-                return self._read(self.net.float_entrance, value)
+            return number
+        if dtype is None and value.__class__ is float:
+            return self._read(self.net.float_entrance, value)
         if isinstance(value, LazyTensor):
             if value.context is not self:
                 raise foreign(value)
@@ -183,6 +181,7 @@ class LazyBatch(Context):
         return self._read(self.net.call_sites.entrance("read", type), value)
 
     def _read(self, entrance: tuple[int, int], value: object) -> LazyTensor:
+        self.check_open("read a value")
         node = len(self._nodes)
         self._nodes.append(entrance[:1])
         self.recording.reads[node] = value
@@ -264,36 +263,33 @@ class LazyBatch(Context):
 
     def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
         # What loops call most, in half of the time: a layer on a tensor or an index, a loss on a tensor and
-        # an index, a cell on a tensor and its state of two.
-        given: tuple[int, ...] = ()
-        site, index = None, None
-        if len(arguments) == 1:
-            x = arguments[0]
-            if x.__class__ is LazyTensor:
-                site, given = self.known.get((id(block), x.origin)), (x.id,)
-            elif x.__class__ is int:
-                site, index = self.known.get((id(block), int)), x
-        elif len(arguments) == 2:
-            x, y = arguments
-            if x.__class__ is LazyTensor:
-                if y.__class__ is int:
-                    site, given, index = self.known.get((id(block), x.origin, int)), (x.id,), y
-                elif y.__class__ is tuple and len(y) == 2:
+        # an index, a cell on a tensor and its state of two, a function of two tensors.
+        try:
+            after = self.fast[block]
+            if len(arguments) == 1:
+                (x,) = arguments
+                if x.__class__ is LazyTensor:
+                    return self.visit(site := after[x.origin][None], (site.number, x.id))
+                if x.__class__ is int and 0 <= x < (site := after[int][None]).limit:
+                    return self.visit(site, (site.number, self.tensor(x).id))
+            elif len(arguments) == 2 and arguments[0].__class__ is LazyTensor:
+                x, y = arguments
+                after = after[x.origin]
+                if y.__class__ is int and 0 <= y < (site := after[int][None]).limit:
+                    return self.visit(site, (site.number, x.id, self.tensor(y).id))
+                if y.__class__ is LazyTensor and y.context is self:
+                    return self.visit(site := after[y.origin][None], (site.number, x.id, y.id))
+                if y.__class__ is tuple and len(y) == 2:
                     h, c = y
                     if h.__class__ is c.__class__ is LazyTensor and h.context is c.context is self:
-                        site = self.known.get((id(block), x.origin, "(", h.origin, c.origin, ")"))
-                        given = x.id, h.id, c.id
-        if site is not None and site.flat and site.random <= self._calm:
-            if index is None:
-                return self.visit(site, (site.number, *given))
-            if 0 <= index < site.limit:
-                number = self.numbers.get(index)
-                number = self.tensor(index) if number is None else number
-                return self.visit(site, (site.number, *given, number.id))
+                        site = after[h.origin, c.origin][None]
+                        return self.visit(site, (site.number, x.id, h.id, c.id))
+        except KeyError:
+            pass
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        key: list[Any] = [id(block)]
+        key: list[Any] = [block]
         ids: list[int] = []
         sequences: list[Elements] = []
         flatten(self, arguments, ids, key, sequences)
@@ -337,7 +333,7 @@ class LazyBatch(Context):
                     self.calls[plain, *where] = site
         sites.observe(site, call, None if kept is None else place)
         if kept is not None and arguments[-1].__class__ is int:
-            self.known[*call[:-1], int] = site
+            sites.shorten(site, (*call[:-1], int))
         return site
 
     def call_typed(self, typed: Typed, value: object) -> Any:
@@ -441,18 +437,21 @@ class LazyBatch(Context):
         return self._apply_anew(primitive, operands, attributes, callee) if result is None else result
 
     def as_before(self, call: Hashable, operands: Sequence[Any]) -> Any:
-        key, ids = [call], []
-        for x in operands:
-            kind = x.__class__
-            if kind is LazyTensor and x.context is self:
-                ids.append(x.id)
-                key.append(x.origin)
-            elif kind in _NUMBERS:
-                key.append((kind, x or repr(x)))
-            else:
-                return None
-        site = self.known.get(tuple(key))
-        return None if site is None else self.visit(site, (site.number, *ids))
+        ids: list[int] = []
+        try:
+            after = self.fast[call]
+            for x in operands:
+                kind = x.__class__
+                if kind is LazyTensor and x.context is self:
+                    ids.append(x.id)
+                    after = after[x.origin]
+                elif kind in _NUMBERS:
+                    after = after[kind, x or repr(x)]
+                else:
+                    return None
+            return self.visit(site := after[None], (site.number, *ids))
+        except KeyError:
+            return None
 
     def _apply_anew(
         self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes, callee: Hashable
@@ -506,13 +505,11 @@ class LazyBatch(Context):
             return self.tensor(value, alike[0] if alike else None)
         return self.read_as(T.Tensor(array.shape, array.dtype.name), array)
 
-    def dropout(self, x: TensorLike, rate: float) -> TensorLike:
-        result: TensorLike = self.call_block(_dropout(rate), (x,))
-        return result
+    def dropout(self, x: TensorLike, rate: float) -> Any:
+        return self.call_block(_dropout(rate), (x,))
 
-    def draw(self, name: str, like: TensorLike | None) -> TensorLike | None:
-        result: TensorLike | None = None if like is None else self.call_block(_DRAWS[name], (like,))
-        return result
+    def draw(self, name: str, like: TensorLike | None) -> Any:
+        return None if like is None else self.call_block(_DRAWS[name], (like,))
 
     def attempt(self, line: SourceLine) -> str:
         return f"cannot compute at {line}"

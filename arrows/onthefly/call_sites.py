@@ -112,6 +112,9 @@ class CallSites:
         calls: what identifies a call site -> the call site: see `LazyBatch`.
         known: what is called and the origins of its operands -> the call site, found without a look at the
             line. Where the call may be refused as it runs, the line follows, since the message names it.
+        fast: while a batch trains, and while it does not: what is called -> the origin of its first operand
+            -> ... -> None -> the call site. It finds what loops call most without a tuple, and nothing that
+            is random then. `int` stands for an integer that is not refused.
     """
 
     def __init__(self, params: GrowingParams, float_type: str | None) -> None:
@@ -121,6 +124,7 @@ class CallSites:
         self.constants: list[HostArray] = []
         self.calls: dict[Hashable, CallSite] = {}
         self.known: dict[tuple[Any, ...], CallSite] = {}
+        self.fast: tuple[dict[Any, Any], dict[Any, Any]] = {}, {}
         self._outputs: list[tuple[int, int]] = []  # by origin: site and output
         self.chains: list[Chain] = []
         self.learns = True
@@ -307,9 +311,22 @@ class CallSites:
             first += site.widths[domain]
         self._flow.update(dict.fromkeys(flow))
         if len(self.known) >= _MOST_KNOWN:
-            self.known.clear()  # they are found again
+            for known in (self.known, *self.fast):
+                known.clear()  # they are found again
         if place is not None:
             self.known[(*call, *place) if site.refuses else call] = site
+            if not site.refuses:
+                self.shorten(site, call)
+
+    def shorten(self, site: CallSite, call: tuple[Any, ...]) -> None:
+        """Makes a call whose result is flat known in `fast`; a pair at its end is one key there."""
+        if site.flat:
+            if call[2:3] == ("(",) and call[5:] == (")",):
+                call = *call[:2], call[3:5]
+            for after in self.fast[site.random :]:
+                for key in call:
+                    after = after.setdefault(key, {})
+                after[None] = site
 
     def meet(
         self, call: tuple[Any, ...], identity: Hashable, place: tuple[int, ...], make: Callable[[], CallSite]

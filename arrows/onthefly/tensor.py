@@ -20,22 +20,26 @@ OUTPUT_BITS = 10
 OUTPUT = (1 << OUTPUT_BITS) - 1
 
 
-def _operator(
-    name: str, ordinary: Callable[[Any, Operand], TensorLike]
-) -> Callable[[Any, Operand], TensorLike]:
-    """An operator that records a call at once where two tensors meet at a call site that is known."""
-    primitive = get(name)
+def _operator(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator that records a call at once at a call site that is known, and the operator reflected."""
+    primitive, operation = get(name), getattr(ops, name)
 
-    def operator(self: LazyTensor, other: Operand) -> TensorLike:
+    def operator(self: LazyTensor, other: Operand) -> Any:
         batch = self.context
         if self.__class__ is other.__class__ is LazyTensor and other.context is batch:
-            site = batch.known.get((primitive, self.origin, other.origin))
-            if site is not None:
-                result: LazyTensor = batch.visit(site, (site.number, self.id, other.id))
-                return result
-        return ordinary(self, other)
+            try:
+                site = batch.fast[primitive][self.origin][other.origin][None]
+            except KeyError:
+                return operation(self, other)
+            return batch.visit(site, (site.number, self.id, other.id))
+        known = batch.as_before(primitive, (self, other))
+        return operation(self, other) if known is None else known
 
-    return operator
+    def reflected(self: LazyTensor, other: Operand) -> Any:
+        known = self.context.as_before(primitive, (other, self))
+        return operation(other, self) if known is None else known
+
+    return operator, reflected
 
 
 @answers("a lazy tensor", "tensor")
@@ -73,13 +77,13 @@ class LazyTensor(TensorLike):
     @property
     def type(self) -> T.Tensor:
         """Its shape and element type."""
-        return self.context.net.call_sites.type_of(self.origin)
+        return self.context.type_of(self.origin)
 
-    __add__ = _operator("add", TensorLike.__add__)
-    __sub__ = _operator("subtract", TensorLike.__sub__)
-    __mul__ = _operator("multiply", TensorLike.__mul__)
-    __truediv__ = _operator("divide", TensorLike.__truediv__)
-    __matmul__ = _operator("matmul", TensorLike.__matmul__)
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("subtract")
+    __mul__, __rmul__ = _operator("multiply")
+    __truediv__, __rtruediv__ = _operator("divide")
+    __matmul__, __rmatmul__ = _operator("matmul")
 
     def numpy(self) -> HostArray:
         """Its value, on the host."""

@@ -388,13 +388,16 @@ def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Ten
     """
     if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
         raise ShapeError("concat takes a list of tensors, and at least one")
-    first, primitive = xs[0], get("concat")
-    if isinstance(first, TensorLike):
-        place = negative_axis("concat", axis, len(first.type.shape))
-        result = first if len(xs) == 1 else first.context.as_before((primitive, place), xs)
-        if result is not None:
+    first = xs[0]
+    if isinstance(first, TensorLike) and axis.__class__ is int:
+        place = axis if axis < 0 else axis - len(first.type.shape)
+        if (result := first.context.as_before((_concat, place), xs)) is not None:
             return result
-    return bind(primitive, *xs, axis=negative_axis("concat", axis, len(shape_of(first))))
+    place = negative_axis("concat", axis, len(shape_of(first)))
+    return first if isinstance(first, TensorLike) and len(xs) == 1 else bind(_concat, *xs, axis=place)
+
+
+_concat = get("concat")
 
 
 def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:

@@ -265,14 +265,10 @@ def context_of(args: tuple[object, ...]) -> Context | None:
 
     Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
     """
-    for x in args:  # most calls have a tensor or a wire in plain sight, or as the first of a pair
+    # Most calls have a tensor or a wire in plain sight, or as the first of a pair, or are on a number alone.
+    for x in () if len(args) == 1 and args[0].__class__ is int else chain(args, _values(args)):
         if x.__class__ is tuple and x:
             x = x[0]
-        if isinstance(x, TensorLike):
-            return x.context
-        if isinstance(x, Wire):
-            return None
-    for x in () if len(args) == 1 and args[0].__class__ is int else _values(args):
         if isinstance(x, TensorLike):
             return x.context
         if isinstance(x, Wire):
