@@ -607,7 +607,7 @@ class Model:
             first += len(batch)
 
     def _rows(self, batch: BatchInput) -> list[Any]:
-        """The rows of a batch: where values of an example do not fit, each runs alone, and it gives its error."""
+        """The rows of a batch, and errors of examples whose values do not fit; each runs alone then."""
         count = len(batch.wired)
         result = self._run_read(batch) if count else None
         if not isinstance(result, InputError):
