@@ -131,8 +131,9 @@ class LazyBatch(Context):
         try:
             super().__exit__()
             self._updates = -1
-            for known in (self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
-                known.clear()
+            # The nodes too, so that the collector does not walk through them.
+            for x in (self._nodes, self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
+                x.clear()
             self.runs.release()
             resume_collector(self)
         finally:
@@ -226,9 +227,9 @@ class LazyBatch(Context):
             tensor.data = self.read_as(tensor.type, self.net.call_sites.constants[-1 - tensor.origin])
         return tensor.data
 
-    def maker(self, value: int) -> str:
-        """Describes what computed a value, for messages."""
-        return self.net.describe(self._nodes[value >> OUTPUT_BITS][0]) if value >= 0 else "a constant"
+    def maker(self, origin: int) -> str:
+        """Describes what computed the values of an origin, for messages."""
+        return self.net.describe(self.net.call_sites.outputs[origin][0]) if origin >= 0 else "a constant"
 
     # ------------------------------------------------------------------------------------------------------
     # blocks that are called

@@ -106,6 +106,7 @@ class CallSites:
     Attributes:
         sites: the sites.
         types: by *origin*, which is the number of an output among those of all sites, its type.
+        outputs: by origin, its site and which output of that it is.
         constants: the constants that operations are specialised to.
         chains: the chains that were learnt.
         learns: whether a batch may show more of them.
@@ -125,7 +126,7 @@ class CallSites:
         self.calls: dict[Hashable, CallSite] = {}
         self.known: dict[tuple[Any, ...], CallSite] = {}
         self.fast: tuple[dict[Any, Any], dict[Any, Any]] = {}, {}
-        self._outputs: list[tuple[int, int]] = []  # by origin: site and output
+        self.outputs: list[tuple[int, int]] = []
         self.chains: list[Chain] = []
         self.learns = True
         self.learnt: object = None  # the version at which chains were looked for
@@ -194,9 +195,9 @@ class CallSites:
     def _add(self, *sites: Site) -> list[int]:
         """Adds sites; the origins of their outputs."""
         outputs = [(site.index, n) for site in sites for n in range(len(site.outputs))]
-        first = len(self._outputs)
+        first = len(self.outputs)
         self.types[first:] = [type for site in sites for type in site.outputs]
-        self._outputs += outputs
+        self.outputs += outputs
         self.sites += sites
         return list(range(first, first + len(outputs)))
 
@@ -359,7 +360,7 @@ class CallSites:
                         outputs[site, n] = chain.call.number, kept + n
         flow: list[dict[tuple[int, int], None]] = [{} for _ in range(self._places)]
         for place, origin in list(self._flow):  # other threads record meanwhile
-            output = self._outputs[origin]
+            output = self.outputs[origin]
             reaching = dict.fromkeys([output, outputs.get(output, output)])
             flow[place].update(reaching)
             flow[places.get(place, place)].update(reaching)

@@ -147,7 +147,7 @@ class LazyTensor(TensorLike):
         )
 
     def __repr__(self) -> str:
-        return f"LazyTensor({self.type} of {self.context.maker(self.id)})"
+        return f"LazyTensor({self.type} of {self.context.maker(self.origin)})"
 
 
 class LazyConstant(LazyTensor):

@@ -9,8 +9,10 @@ The gradient of a matrix is the sum over rows of outer products, which is one pr
 
 A view is summed as what it shows.
 
-For a device with kernels the rows of element-wise products are made, by the kernel that makes their operands:
-to sum the rows is one launch then, a matrix product.
+Rows of an element-wise product that something else reads as well, as the product that makes a matrix's
+gradient beside a bias's, are there to be summed: a training step takes 0.97 of the time (a Tree-LSTM with a
+layer for each gate, state 150, batch 100).  For a device with kernels they are made in any case, by
+the kernel that makes their operands: to sum the rows is one launch then, a matrix product.
 
 A gradient that is made of nothing but rows of a table stays row-sparse.
 
@@ -20,6 +22,7 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +52,7 @@ def push_sums(program: Program) -> Program:
     views = [each for each in deferred if is_view(each) and each.result.rows != INVARIANT]
     back = [*program.region("step_back"), *views]
     made_by = {each.result: each for each in back if isinstance(each, Equation)}
+    readers = Counter(var for each in (*program.region("step_back"), *deferred) for var in {*each.reads})
     number = program.next_number
     sums: list[Instruction] = []
     shown: list[Instruction] = []
@@ -62,7 +66,8 @@ def push_sums(program: Program) -> Program:
             (rows,) = equation.operands
             through.append(replace(equation, operands=(Var(number, rows.type, INVARIANT),), result=result))
             result, number = Var(number, rows.type, INVARIANT), number + 1
-        made = program.kernels is not None and equation is not None and is_elementwise(equation)
+        made = equation is not None and is_elementwise(equation)
+        made = made and (program.kernels is not None or readers[rows] > 1)
         if equation is None or made or sum_run(np, equation) is None:
             sums.append(each)
         else:
