@@ -333,7 +333,7 @@ class LazyBatch(Context):
                 if plain is not None and not site.learns:
                     self.calls[plain, *where] = site
         sites.observe(site, call, None if kept is None else place)
-        if kept is not None and arguments[-1].__class__ is int:
+        if kept is not None and arguments and arguments[-1].__class__ is int:
             sites.shorten(site, (*call[:-1], int))
         return site
 

@@ -52,6 +52,7 @@ CALLS: dict[str, Callable[[Any, Any, int], Any]] = {
     "a function of an array": lambda g, x, n: ar.Function(lambda a: a * WEIGHT)(x),
     "a partial function": lambda g, x, n: ar.Function(partial(ar.ops.clip, low=0.5, high=2.0))(x),
     "a function of a function's result": lambda g, x, n: ar.Function(lambda a: ar.Function(scale)(a))(x),
+    "a function of nothing": lambda g, x, n: ar.Function(lambda: 2.0)(),
     "a layer of the user's": lambda g, x, n: Scaled()(x),
 }
 
