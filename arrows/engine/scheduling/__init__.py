@@ -8,20 +8,18 @@ rows that it gathers, and the steps, in the order of the model's schedule.
 from __future__ import annotations
 
 from arrows.engine.scheduling.batch_input import (
+    AtOnce as AtOnce,
     BatchInput as BatchInput,
     BatchReader as BatchReader,
+    ByNodes as ByNodes,
     Examples as Examples,
     as_examples as as_examples,
     as_stream as as_stream,
+    batch_stops as batch_stops,
+    checked_count as checked_count,
     naming_places as naming_places,
     place_of as place_of,
     placed as placed,
-)
-from arrows.engine.scheduling.batching import (
-    AtOnce as AtOnce,
-    ByNodes as ByNodes,
-    batch_stops as batch_stops,
-    checked_count as checked_count,
 )
 from arrows.engine.scheduling.merge import (
     DropoutSeed as DropoutSeed,
