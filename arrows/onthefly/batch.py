@@ -264,7 +264,7 @@ class LazyBatch(Context):
 
     def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
         # What loops call most, in half of the time: a layer on a tensor or an index, a loss on a tensor and
-        # an index, a cell on a tensor and its state of two, a function of two tensors.
+        # an index, a cell on a tensor and its state of two, a function of two tensors or of two such states.
         try:
             after = self.fast[block]
             if len(arguments) == 1:
@@ -273,23 +273,29 @@ class LazyBatch(Context):
                     return self.visit(site := after[x.origin][None], (site.number, x.id))
                 if x.__class__ is int and 0 <= x < (site := after[int][None]).limit:
                     return self.visit(site, (site.number, self.tensor(x).id))
-            elif len(arguments) == 2 and arguments[0].__class__ is LazyTensor:
+            elif len(arguments) == 2:
                 x, y = arguments
-                after = after[x.origin]
-                if y.__class__ is int and 0 <= y < (site := after[int][None]).limit:
-                    return self.visit(site, (site.number, x.id, self.tensor(y).id))
-                if y.__class__ is LazyTensor and y.context is self:
-                    return self.visit(site := after[y.origin][None], (site.number, x.id, y.id))
-                if y.__class__ is tuple and len(y) == 2:
-                    h, c = y
-                    if h.__class__ is c.__class__ is LazyTensor and h.context is c.context is self:
-                        site = after[h.origin, c.origin][None]
-                        return self.visit(site, (site.number, x.id, h.id, c.id))
+                if x.__class__ is LazyTensor:
+                    after = after[x.origin]
+                    if y.__class__ is int and 0 <= y < (site := after[int][None]).limit:
+                        return self.visit(site, (site.number, x.id, self.tensor(y).id))
+                    if y.__class__ is LazyTensor and y.context is self:
+                        return self.visit(site := after[y.origin][None], (site.number, x.id, y.id))
+                    if y.__class__ is tuple and len(y) == 2:
+                        h, c = y
+                        if h.__class__ is c.__class__ is LazyTensor and h.context is c.context is self:
+                            site = after[h.origin, c.origin][None]
+                            return self.visit(site, (site.number, x.id, h.id, c.id))
+                elif x.__class__ is y.__class__ is tuple and len(x) == len(y) == 2:
+                    (a, b), (h, c) = arguments
+                    tensors = a.__class__ is b.__class__ is h.__class__ is c.__class__ is LazyTensor
+                    if tensors and a.context is b.context is h.context is c.context is self:
+                        site = after[a.origin, b.origin, h.origin, c.origin][None]
+                        return self.visit(site, (site.number, a.id, b.id, h.id, c.id))
         except KeyError:
             pass
         if not isinstance(block, core.Apply):
-            self.check_open("run a block")
-            return run_block(self, block, arguments)
+            return self(block, *arguments)
         key: list[Any] = [block]
         ids: list[int] = []
         sequences: list[Elements] = []

@@ -320,10 +320,12 @@ class CallSites:
                 self.shorten(site, call)
 
     def shorten(self, site: CallSite, call: tuple[Any, ...]) -> None:
-        """Makes a call whose result is flat known in `fast`; a pair at its end is one key there."""
+        """Makes a call whose result is flat known in `fast`; one key is a pair at its end, or two pairs."""
         if site.flat:
             if call[2:3] == ("(",) and call[5:] == (")",):
                 call = *call[:2], call[3:5]
+            elif call[1:2] + call[4:6] + call[8:] == ("(", ")", "(", ")"):
+                call = call[0], call[2:4] + call[6:8]
             for after in self.fast[site.random :]:
                 for key in call:
                     after = after.setdefault(key, {})

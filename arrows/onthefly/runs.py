@@ -175,10 +175,8 @@ class Runs:
         slabs = slabs[order]
         starts = starts_of_runs(slabs)
         numbers, cuts = slabs[starts].tolist(), [*starts.tolist(), len(ids)]
-        pieces = [
-            (number >> 32, number & 0xFFFFFFFF, a, z)
-            for number, (a, z) in zip(numbers, pairwise(cuts), strict=True)
-        ]
+        ends = pairwise(cuts)
+        pieces = [(n >> 32, n & 0xFFFFFFFF, a, z) for n, (a, z) in zip(numbers, ends, strict=True)]
         return order, (self._row[nodes] + self._further[outputs])[order], pieces
 
     def carry(self, target: Array, ids: HostArray) -> None:

@@ -55,7 +55,8 @@ def wire(
         return None
     sites = flat[start[nodes]]
     lengths = start[nodes + 1] - start[nodes] - 1
-    sources = flat[(start[nodes] + 1).repeat(lengths) + places_within(lengths)]
+    ends = lengths.cumsum()
+    sources = flat[(start[nodes] + 1 - (ends - lengths)).repeat(lengths) + np.arange(ends[-1])]
     plan, none = plan_of_all(), np.zeros(0, np.int64)
     found = Nodes(nodes, sites, lengths, sources, (none, none, none))
     if plan.schedule == "strata":
@@ -70,9 +71,8 @@ def wire(
     entrances = call_sites.entrances(flat[start[carried >> OUTPUT_BITS]], carried & OUTPUT)
 
     plan = plan_of_all()
-    counts: list[int] = []
-    for node in nodes[plan.sites.domains[sites] > 0].tolist():
-        counts += recording.sequences[node]
+    with_sequences = nodes[plan.sites.domains[sites] > 0].tolist()
+    counts = [length for node in with_sequences for length in recording.sequences[node]]
     constants, shift = len(plan.lowered.constants), plan.shift
     first, count = constants + len(carried), len(carried) + len(nodes)
     number = np.empty(len(recording.nodes), np.int64)  # by node, its number in the example
@@ -107,9 +107,7 @@ def wire(
 
 def _needed(recording: Recording, wanted: HostArray) -> HostArray:
     """The nodes that some nodes need, themselves included, and that have not run, ascending."""
-    if not len(wanted):
-        return wanted
-    if recording.all_before is not None and not recording.rows:
+    if len(wanted) and recording.all_before is not None and not recording.rows:
         # While a program reads only what needs all: each node is wanted, or read by another one.
         first, top = recording.all_before, int(wanted[-1]) + 1
         flat, start = recording.columns()
@@ -165,17 +163,6 @@ def _depths(
         if depths[source] >= depths[target]:
             depths[target] = depths[source] + 1
     return np.array(depths, np.int32)[operation]
-
-
-def places_within(lengths: HostArray) -> HostArray:
-    """For each item of lists that lie one after another, its place in its list.
-
-    >>> places_within(np.array([2, 0, 3])).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    ends = lengths.cumsum()
-    places: HostArray = np.arange(lengths.sum()) - (ends - lengths).repeat(lengths)
-    return places
 
 
 def _column(values: HostArray) -> Column:
