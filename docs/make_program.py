@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -25,6 +24,7 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
+    format_instruction,
     is_elementwise,
     is_join,
     is_product,
@@ -119,8 +119,8 @@ PASSES = """\
 ## How it came about
 
 `build` writes the program down as the layer's function was traced. Each pass after it changes some lines:
-`-` takes one out, `+` puts one in. It is a file of its name in `arrows/engine/program/passes/`, whose head
-says what it gains.
+`-` takes one out, `+` puts one in. It is a function of its name in `arrows/engine/program/passes/`, whose
+docstring says what it gains.
 
 """
 OPERAND_NAMES = "h1", "c1", "h2", "c2"

@@ -129,12 +129,8 @@ def test_pass() -> None:
             if getattr(thing, "__module__", "") == module.__name__ and inspect.isfunction(thing)
             if name[0] != "_" and thing.__annotations__ == {"program": "Program", "return": "Program"}
         }
-        if takes and path.stem not in {*takes, "tidy"}:
-            told([f"name the function of {path.relative_to(PACKAGE.parent)} {path.stem}, not {min(takes)}"])
-        if path.stem not in {*OPTIONAL, "allocate", "differentiate", "rewrite"} and hasattr(
-            module, path.stem
-        ):
-            told([f"add {path.stem} to FORWARD, BACKWARD or LAST in {lists}"])
+        known = {*OPTIONAL, "prune", "with_views"}
+        told(f"add {name} to FORWARD, BACKWARD or LAST in {lists}" for name in takes - known)
     tests = PACKAGE.parent / "tests" / "engine" / "program" / "passes"
     tested = {case.run.__name__ for case in PASSES} | {path.stem[5:] for path in tests.glob("test_*.py")}
     told(

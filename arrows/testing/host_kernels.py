@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from arrows.arrays import HostArray
-from arrows.engine.device import PRELUDE, KernelSource, Launch, ProductLayout, jit
+from arrows.engine.device import PRELUDE, KernelSource, Launch, ProductLayout, load_code, save_code
 
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-shared", "-fPIC"]
 """What the host's compiler is called with."""
@@ -61,11 +61,11 @@ class HostLibrary:
             raise RuntimeError("the host has no C compiler (cc, gcc or clang)")
         flags = [*FLAGS, *(f"-D{name}" for name in defines)]
         key = repr((source, flags, _compiler_version(compiler), platform.machine())).encode()
-        code = jit.load(key)
+        code = load_code(key)
         if code is None:
             code = _compile(compiler, source, flags)
             with contextlib.suppress(OSError, RuntimeError):  # without a folder, each process compiles
-                jit.save(key, code)
+                save_code(key, code)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "kernels.so")
             path.write_bytes(code)

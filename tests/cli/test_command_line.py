@@ -15,7 +15,7 @@ from arrows import cli
 from arrows.cli import demo, exit_status
 from arrows.cli.option_types import count, positive, rate, share
 from arrows.engine.cuda import device as cuda
-from arrows.engine.device import devices
+from arrows.engine.device.device import shared_device
 from arrows.machine import threads
 from arrows.typesys.errors import ArrowValueError, NotFiniteError
 from arrows.version import __version__
@@ -113,7 +113,7 @@ def test_a_machine_without_cuda_says_so_before_anything_is_read(capsys, monkeypa
         raise ImportError(cuda.NO_CUPY)
 
     monkeypatch.setattr(cuda, "count_gpus", missing)
-    devices.shared_device.cache_clear()
+    shared_device.cache_clear()
     for command in (["predict", "nowhere"], ["fit", "nowhere.csv", "--label", "y"]):
         status, out, err = ended(capsys, *command, "--device", "cuda")
         assert (status, out) == (2, "") and "needs CuPy, which is not installed" in err

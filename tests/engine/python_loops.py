@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.program.emitters import numbers, numpy as emitter
+from arrows.engine.program import numbers, region as emitter
 
 compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 

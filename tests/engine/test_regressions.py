@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import jit as loops
+from arrows.engine.device import kernel as loops
 from arrows.engine.planning import SCHEDULES
 from arrows.training import SGD, train
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 import arrows as ar
-from arrows.engine.device import jit
+from arrows.engine.device import available
 from tests.compare import close, dense
 from tests.engine.python_loops import loops_as_python
 from tests.engine.scripts import Models, scripts
@@ -90,7 +90,7 @@ def test_whatever_is_used_again_in_float32(record_property: Any) -> None:
     run_scripts(record_property, "float32", sizes, at_least, devices=("cpu",), fused=False, **FLOAT32)
 
 
-@pytest.mark.skipif(not jit.available(), reason="numba is not installed")
+@pytest.mark.skipif(not available(), reason="numba is not installed")
 def test_whatever_is_used_again_with_numba(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: Patch, record_property: Any
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given, strategies as st
 
 import arrows as ar
 from arrows.engine import planning
-from arrows.engine.device.jit import available
+from arrows.engine.device.kernel import available
 from arrows.engine.program import make_code
 from arrows.engine.running import batch_plan
 from arrows.onthefly import LazyBatch

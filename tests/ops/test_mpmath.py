@@ -12,8 +12,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device import jit
-from arrows.engine.program.emitters import numpy as emitter
+from arrows.engine.device import kernel
+from arrows.engine.program import region as emitter
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]
@@ -114,7 +114,7 @@ def test_plain(name: str) -> None:
     check(name, np.asarray(EVERY[name][0](truth(name)[0])))
 
 
-numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
+numba = pytest.mark.skipif(not kernel.available(), reason="numba is not installed")
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
     def noted(source: str) -> Any:
         found.append(source)
-        return jit.compiled(source)
+        return kernel.compiled(source)
 
     monkeypatch.setattr(emitter, "compiled", noted)
     return found

@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device.jit import available
+from arrows.engine.device.kernel import available
 
 
 def gradients(function: Any, *vectors: list[float]) -> list[list[float]]:

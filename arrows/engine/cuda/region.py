@@ -1,6 +1,6 @@
 """Writes a region for a device with kernels: a loop over steps in which nearly every line is one launch.
 
-The function is the same straight line as NumPy's (`emitters.numpy`).  A `RowMap`, a gather that is copied,
+The function is the same straight line as NumPy's (`program.region`).  A `RowMap`, a gather that is copied,
 and what else a kernel in C can do is one launch; so is a matrix product.  What no kernel can do stays a call
 of the array module.
 """

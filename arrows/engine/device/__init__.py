@@ -2,10 +2,9 @@
 
 A `Device` holds an array module (NumPy, CuPy, or the strict fake's) and moves arrays between host and device.
 An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index arrays in one copy, and a
-`ParameterLock` lets threads take turns with parameters.  `jit` compiles fused loops for the CPU.
+`ParameterLock` lets threads take turns with parameters.  `compiled` compiles fused loops for the CPU.
 """
 
-from arrows.engine.device import jit as jit
 from arrows.engine.device.device import (
     Arena as Arena,
     ArrayWrite as ArrayWrite,
@@ -15,14 +14,11 @@ from arrows.engine.device.device import (
     ParameterLock as ParameterLock,
     Sent as Sent,
     Upload as Upload,
-    locks_parameters as locks_parameters,
-)
-from arrows.engine.device.devices import (
     get_device as get_device,
     host_array as host_array,
     is_device_array as is_device_array,
+    locks_parameters as locks_parameters,
 )
-from arrows.engine.device.jit import available as available, compiled as compiled
 from arrows.engine.device.kernel import (
     PRECISIONS as PRECISIONS,
     PRELUDE as PRELUDE,
@@ -31,5 +27,9 @@ from arrows.engine.device.kernel import (
     KernelSource as KernelSource,
     Launch as Launch,
     ProductLayout as ProductLayout,
+    available as available,
+    compiled as compiled,
     kernel_source as kernel_source,
+    load_code as load_code,
+    save_code as save_code,
 )

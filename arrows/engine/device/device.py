@@ -1,21 +1,25 @@
-"""What the engine asks of a device, and the CPU: its arrays, its memory and the locks on parameters.
+"""What the engine asks of a device: its arrays, its memory and the locks on parameters; and the CPU.
 
 Arrays cross between host and device in `Device.to_device` and `Device.to_numpy` alone.
 
 An `Arena` keeps arrays between batches, so that a size seen before is not allocated again. An `Upload`
 collects what the host knows of a batch, and sends it to the device in one copy. By a `ParameterLock` threads
 take turns with parameters; a forked process knows which of them another thread was using.
+
+`get_device` finds a device by its name: CUDA through CuPy, and the fakes of the tests, are imported then.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
+from importlib import import_module
 from itertools import accumulate
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakSet
@@ -26,7 +30,7 @@ import numpy.typing as npt
 from arrows.arrays import Array, ArrayModule, HostArray, take
 from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
 from arrows.ops import Segments, reduce_segments
-from arrows.typesys import message
+from arrows.typesys import ArrowValueError, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,3 +519,86 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+FAKES = "arrows.testing.fake"
+"""The module of the tests' devices."""
+
+# Modules that are imported when one of their devices is asked for.
+_FAKE_CLASSES = {"fake": "FakeDevice", "fake-kernels": "FakeKernelsDevice"}
+_CUDA = "arrows.engine.cuda.device"
+_GPU = re.compile(r"cuda(?::(0|[1-9]\d*))?")
+
+
+@cache
+def shared_device(name: str) -> Device:
+    device: Device
+    if name == "cpu":
+        device = NumpyDevice()
+    elif name in _FAKE_CLASSES:
+        device = getattr(import_module(FAKES), _FAKE_CLASSES[name])()
+    else:
+        device = import_module(_CUDA).CudaDevice(int(name.removeprefix("cuda").removeprefix(":") or 0))
+    return device
+
+
+def get_device(device: str | Device) -> Device:
+    """Returns the device of a name.
+
+    Args:
+        device: `"cpu"`; `"cuda"`, which is the first GPU; `"cuda:1"`, a GPU by number; `"auto"`, which is
+            `"cuda"` where CuPy finds a usable GPU and else `"cpu"`; or a device, which is returned as it is.
+            The tests have `"fake"`, a strict device on the host, and `"fake-kernels"`, which also runs the
+            kernels for GPUs, compiled by the host's C compiler.
+
+    Raises:
+        ArrowValueError: no such device.
+        ImportError: `"cuda"` without CuPy; the message has the pip line.
+        RuntimeError: `"cuda"` with CuPy and without a GPU, or without one of that number.
+
+    >>> get_device("cpu").xp is np
+    True
+    >>> get_device("tpu")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu', 'cuda', 'cuda:1' or 'auto'
+    """
+    if isinstance(device, Device):
+        return device
+    if device == "auto":
+        try:
+            return shared_device("cuda")
+        except (ImportError, RuntimeError):
+            return shared_device("cpu")
+    named = isinstance(device, str) and (device == "cpu" or device in _FAKE_CLASSES or _GPU.fullmatch(device))
+    if not named:
+        raise ArrowValueError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:1' or 'auto'")
+    return shared_device("cuda" if device == "cuda:0" else device)
+
+
+def host_array(array: object) -> HostArray:
+    """The NumPy array of one array of any device: a view on the CPU, else a copy down.
+
+    Args:
+        array: an array of NumPy, CuPy or the fake device, or a Python or NumPy number.
+
+    Raises:
+        TypeError: it is none of these.
+
+    >>> host_array(get_device("fake").to_device(np.arange(2)))
+    array([0, 1])
+    """
+    if isinstance(array, (np.ndarray, np.generic, int, float)):
+        return np.asarray(array)
+    if not is_device_array(array):
+        raise TypeError(f"expected an array, got {type(array).__name__}")
+    if type(array).__module__ == FAKES:
+        return shared_device("fake").to_numpy(array)
+    brought: HostArray = import_module("cupy").asnumpy(array)
+    return brought
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether a value is an array of CuPy or of the fake device, by its module: neither need be imported."""
+    module = type(value).__module__
+    return module == FAKES or module.partition(".")[0] == "cupy"

@@ -1,12 +1,29 @@
 """What an operation does, as data: a `Program` of instructions.
 
-Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it into code (`make_code`).  A
+Passes improve it (`make_program`; `pipeline.py` lists them), `region.py` turns it into code (`make_code`).  A
 `Clock` between the instructions gives the `Profile` of a batch.  `print(program)` shows a program as text.
 """
 
 from __future__ import annotations
 
-from arrows.engine.program.emitters.numbers import (
+from arrows.engine.program.instructions import (
+    Accumulate as Accumulate,
+    Gather as Gather,
+    Instruction as Instruction,
+    LoadKeys as LoadKeys,
+    Pull as Pull,
+    Region as Region,
+    RowMap as RowMap,
+    Scatter as Scatter,
+    Store as Store,
+    SumRows as SumRows,
+    attribute as attribute,
+    is_product as is_product,
+    is_view as is_view,
+    overlap as overlap,
+    subscript as subscript,
+)
+from arrows.engine.program.numbers import (
     FUNCTIONS as FUNCTIONS,
     INDEXING as INDEXING,
     TYPES as TYPES,
@@ -25,7 +42,19 @@ from arrows.engine.program.emitters.numbers import (
     place as place,
     split as split,
 )
-from arrows.engine.program.emitters.numpy import (
+from arrows.engine.program.pipeline import (
+    ProgramTick as ProgramTick,
+    make_code as make_code,
+    make_program as make_program,
+)
+from arrows.engine.program.profile import Clock as Clock, Profile as Profile, profile as profile
+from arrows.engine.program.program import (
+    Place as Place,
+    Program as Program,
+    Programs as Programs,
+    Slot as Slot,
+)
+from arrows.engine.program.region import (
     Argument as Argument,
     CKernel as CKernel,
     DistinctIndices as DistinctIndices,
@@ -39,33 +68,4 @@ from arrows.engine.program.emitters.numpy import (
     Tick as Tick,
     once as once,
     suffix as suffix,
-)
-from arrows.engine.program.instructions import (
-    Accumulate as Accumulate,
-    Gather as Gather,
-    Instruction as Instruction,
-    LoadKeys as LoadKeys,
-    Pull as Pull,
-    Region as Region,
-    RowMap as RowMap,
-    Scatter as Scatter,
-    Store as Store,
-    SumRows as SumRows,
-    attribute as attribute,
-    is_product as is_product,
-    is_view as is_view,
-    overlap as overlap,
-    subscript as subscript,
-)
-from arrows.engine.program.pipeline import (
-    ProgramTick as ProgramTick,
-    make_code as make_code,
-    make_program as make_program,
-)
-from arrows.engine.program.profile import Clock as Clock, Profile as Profile, profile as profile
-from arrows.engine.program.program import (
-    Place as Place,
-    Program as Program,
-    Programs as Programs,
-    Slot as Slot,
 )

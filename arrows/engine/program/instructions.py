@@ -1,19 +1,35 @@
-"""The instructions of a program: equations, and what stands between them and the rest of a batch.
+"""The instructions of a program, and their text: equations, and what joins them to the rest of a batch.
 
 They are in single-assignment form over typed values.  A value is a `Var`: a number, the type of one row, and
 its level, which says what counts its rows: nothing (`INVARIANT`), the operation's rows (`ROW`), or the
 elements of a sequence of its input.
+
+`in_range` checks indices that a device computes; what is known when examples are read is checked there.  The
+host waits for the indices.  It has to: what is looked up is wrong otherwise, and nobody would know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Any, ClassVar, TypeAlias, TypeGuard
 
-from arrows.arrays import HostArray
-from arrows.ops import Equation, Parameter, Var
+import numpy as np
+
+from arrows.arrays import Array, ArrayModule, HostArray, put
+from arrows.ops import (
+    INVARIANT,
+    ROW,
+    Equation,
+    Parameter,
+    Primitive,
+    Run,
+    Var,
+    check_index,
+    check_places,
+    lift_each,
+)
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """A box of a parameter: for each axis, where it starts and stops."""
@@ -298,3 +314,108 @@ def overlap(left: Region, right: Region) -> bool:
     (True, False)
     """
     return all(a < y and b < z for (a, z), (b, y) in zip(left, right, strict=True))
+
+
+MOST_NUMBERS = 64
+"""Longer constants are written without their numbers."""
+
+VarFormat: TypeAlias = Callable[[Var], str]
+"""Writes a value where it is made, with its type and its memory."""
+
+OwnerName: TypeAlias = Callable[[object], str]
+"""The name of a layer."""
+
+
+def level_text(level: int) -> str:
+    """What follows a type: nothing for `INVARIANT`, `` row``, `` elements 0``."""
+    return {INVARIANT: "", ROW: " row"}.get(level, f" elements {level}")
+
+
+def names(values: Iterable[Var]) -> str:
+    """Values that are read: ``%0, %1``."""
+    return ", ".join(f"%{var.id}" for var in values)
+
+
+def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerName) -> list[str]:
+    """The lines of one instruction.
+
+    Args:
+        instruction: the instruction.
+        var: writes the values that the instruction makes.
+        owner: names the layers whose parameters it reads.
+    """
+    match instruction:
+        case LoadConstant():
+            return [f"{var(instruction.result)} = constant {_constant(instruction)}"]
+        case LoadParameter():
+            return [
+                f"{var(instruction.result)} = parameter {owner(instruction.owner)}/{instruction.spec.name}"
+            ]
+        case LoadKeys():
+            return [f"{var(instruction.result)} = dropout keys"]
+        case Gather():
+            return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
+        case RowMap():
+            lines = [f"  {var(each.result)} = {each.call}" for each in instruction.equations]
+            return ["map", *lines, f"-> {names(instruction.results)}"]
+        case Equation():
+            return [f"{var(instruction.result)} = {instruction.call}"]
+        case SumRows(result, summed, sparse):
+            of = names((summed,)) if isinstance(summed, Var) else summed.call
+            return [f"{var(result)} = {'sum sparse' if sparse else 'sum'} {of}"]
+        case Store():
+            return [f"result {instruction.number} = {names(instruction.reads)}"]
+        case Pull():
+            return [f"{var(instruction.result)} = gradient {instruction.number}"]
+        case Scatter():
+            return [f"scatter {_numbers(instruction.operands)} += {names(instruction.reads)}"]
+        case Accumulate():
+            part = "sparse"
+            if instruction.region is not None:
+                part = ", ".join(f"{start}:{stop}" for start, stop in instruction.region)
+            name = f"{owner(instruction.owner)}/{instruction.spec.name}"
+            return [f"gradient of {name}[{part}] += {names(instruction.reads)}"]
+
+
+def _numbers(operands: tuple[int, ...]) -> str:
+    return ", ".join(map(str, operands))
+
+
+def _constant(load: LoadConstant) -> str:
+    """The numbers of a constant; one number where all are the same; the type where they are many."""
+    array = load.array
+    first = array.reshape(-1)[:1]
+    if array.size > 1 and array.tobytes() == first.tobytes() * array.size:
+        return str(first[0])  # of a number of NumPy the shortest that gives it again in its own precision
+    return _nested(array) if array.size <= MOST_NUMBERS else str(load.result.type)
+
+
+def _nested(array: HostArray) -> str:
+    if not array.ndim:
+        return str(array[()])
+    return f"[{', '.join(map(_nested, array))}]"
+
+
+def _checking(xp: ArrayModule, name: str, size: int, rows: tuple[bool, ...] = (False, False)) -> Run:
+    def run(
+        index: Array,
+        *lengths: Array,
+        to_numpy: Callable[[object], HostArray],
+        out: Array | None = None,
+    ) -> Array:
+        if lengths:
+            check_places(to_numpy(index), to_numpy(lengths[0]), any(rows))
+            index = xp.broadcast_to(index, lengths[0].shape)
+        else:
+            check_index(np, name, to_numpy(index), size, rows[0])
+        return index.copy() if out is None else put(index, out)
+
+    return run
+
+
+in_range = Primitive("in_range", lambda index, *lengths, **attributes: index, _checking, lift=lift_each)
+"""The index as it is; with a second operand it is a place, and that the lengths of sequences.
+
+It raises `IndexOutOfRange`.  Programs alone have it, so it is not registered; its kernel is given
+`Device.to_numpy`.
+"""

@@ -13,8 +13,18 @@ from typing import TypeAlias
 
 from arrows.engine.device import Kernels
 from arrows.engine.planning import LayerNames
-from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
-from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, Store, SumRows
+from arrows.engine.program.instructions import (
+    Gather,
+    Instruction,
+    OwnerName,
+    RowMap,
+    Scatter,
+    Store,
+    SumRows,
+    format_instruction,
+    level_text,
+    names,
+)
 from arrows.ops import Equation, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError, cached_property, quoted, types as T
 
@@ -107,7 +117,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The operand whose distinct rows are all that ``early`` and ``late`` compute (`passes.deduplicate`).
+    """The operand whose distinct rows are all that ``early`` and ``late`` compute (`passes.hoist`).
 
     Attributes:
         operand: its number.

@@ -1,7 +1,7 @@
 """Plans a batch before it runs: index arrays, the memory that it takes, and the calls that run it.
 
 An `Index` says which rows the steps of an operation read, and the bounds of its sequences. Repeated rows of
-an operand are computed once (see `arrows.engine.program.passes.deduplicate`).
+an operand are computed once (see `arrows.engine.program.passes.hoist`).
 
 All is planned on the host; `bind` takes the arrays when the upload has been sent.
 """

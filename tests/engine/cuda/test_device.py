@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
-from arrows.engine.device.devices import shared_device
+from arrows.engine.device.device import shared_device
 from arrows.testing.host_kernels import rounded
 from arrows.training import Adam
 from tests.engine.device import pretend_cupy

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.devices import shared_device
+from arrows.engine.device.device import shared_device
 from arrows.testing.fake import FakeArray, xp
 from arrows.testing.host_kernels import HostLibrary, rounded
 from tests.engine.device.cupy_signatures import check_call, checked

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import jit
+from arrows.engine.device import kernel
 
-pytestmark = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
+pytestmark = pytest.mark.skipif(not kernel.available(), reason="numba is not installed")
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
 not_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
@@ -30,9 +30,9 @@ X = np.arange(4, dtype=np.float32)
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
     """Each test warns anew; what other tests compile stays."""
-    jit._warn.cache_clear()
+    kernel._warn.cache_clear()
     yield
-    jit._warn.cache_clear()
+    kernel._warn.cache_clear()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def start() -> str:
     """Does what a new process does: makes the function and calls it. Whether its code was there."""
-    chain: Any = jit.compiled.__wrapped__(SOURCE)
+    chain: Any = kernel.compiled.__wrapped__(SOURCE)
     out = np.empty_like(X)
     chain(X, out)
     assert out.tolist() == [-1, 2, 5, 8]
@@ -92,7 +92,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another version": other_versions,
     "planted": lambda content: pickle.dumps(Planted()),
     "planted with a hash of its own": lambda content: (
-        jit._hash(b"", pickle.dumps(Planted())) + pickle.dumps(Planted())
+        kernel._hash(b"", pickle.dumps(Planted())) + pickle.dumps(Planted())
     ),
 }
 
@@ -127,11 +127,11 @@ def test_no_flipped_bit_and_no_lost_end_is_used(filled: Path, place: Path) -> No
 def test_code_of_another_function_is_not_used(filled: Path, place: Path) -> None:
     """A whole file under the name of another: its hash is of what it is for, too."""
     ask = question(filled, place)
-    cache = jit.CodeCache("another source")
+    cache = kernel.CodeCache("another source")
     assert ask(cache) is None
     shutil.copytree(filled, place, dirs_exist_ok=True)
     signature, target = types()
-    name = jit._name(cache._key(signature, target.codegen()))
+    name = kernel._name(cache._key(signature, target.codegen()))
     shutil.copy(only(place), place / name)
     assert ask(cache) is None
 
@@ -140,7 +140,7 @@ def types() -> tuple[Any, Any]:
     """The types of the arguments of `SOURCE`, and numba's context of this processor."""
     import numba
 
-    chain: Any = jit.compiled.__wrapped__(SOURCE)
+    chain: Any = kernel.compiled.__wrapped__(SOURCE)
     return (numba.typeof(X), numba.typeof(X)), chain.targetctx
 
 
@@ -148,7 +148,7 @@ def question(filled: Path, place: Path) -> Callable[..., Any]:
     """A copy of the folder, and what asks it for the code as numba does."""
     shutil.copytree(filled, place)
     signature, target = types()
-    chain: Any = jit.compiled.__wrapped__(SOURCE)
+    chain: Any = kernel.compiled.__wrapped__(SOURCE)
     own = chain._cache
     return lambda cache=own: cache.load_overload(signature, target)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import Device, Upload, get_device
-from arrows.engine.device.devices import shared_device
+from arrows.engine.device.device import shared_device
 from arrows.testing.fake import Counts
 from tests.engine.device import pretend_cupy
 from tests.marks import CUDA

@@ -11,7 +11,6 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.engine.planning import LayerNames
-from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -22,6 +21,7 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
+    format_instruction,
     is_elementwise,
     is_join,
     is_view,

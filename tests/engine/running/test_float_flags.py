@@ -9,14 +9,14 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device import jit
+from arrows.engine.device import available
 from arrows.engine.planning import SCHEDULES
 from arrows.training import SGD, Adam, RMSprop
 from tests.profile import sampled
 
 HOW: list[Any] = [{"schedule": schedule} for schedule in SCHEDULES]
 HOW += [{"device": "fake"}, {"float_type": "float16"}, {"float_type": "float64"}]
-if jit.available():
+if available():
     HOW.append({"jit": True})
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device import jit
+from arrows.engine.device import available
 from tests.compare import dense
 from tests.marks import needs_compiler
 
@@ -65,7 +65,7 @@ def wanted(data: Any) -> Any:
     return value, {name: dense(g) for name, g in grads.items()}
 
 
-numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
+numba = pytest.mark.skipif(not available(), reason="numba is not installed")
 
 
 HOW = [{"jit": False}, pytest.param({"jit": True}, marks=numba), {"device": "fake"}, {"schedule": "depth"}]

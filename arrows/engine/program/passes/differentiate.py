@@ -41,7 +41,7 @@ from arrows.engine.program.instructions import (
     moved,
     whole,
 )
-from arrows.engine.program.passes.tidy import prune, with_views
+from arrows.engine.program.passes.simplify import prune, with_views
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
 from arrows.typesys import types as T

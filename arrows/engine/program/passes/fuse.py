@@ -1,32 +1,4 @@
-"""Fuses what can run as one loop, or as one kernel, into one `RowMap`::
-
-    %2: float32[8] row = sigmoid(%0)                    map
-    %3: float32[4] row = index(%2, key=((0, 4, 1),))      %2: float32[8] row = sigmoid(%0)
-    %4: float32[4] row = index(%2, key=((4, 8, 1),))      %3: float32[4] row = index(%2, key=((0, 4, 1),))
-    %5: float32[4] row = multiply(%3, %4)          ->     %4: float32[4] row = index(%2, key=((4, 8, 1),))
-    result 0 = %5                                         %5: float32[4] row = multiply(%3, %4)
-                                                        -> %5
-                                                        result 0 = %5
-
-NumPy passes over memory once for each equation; a loop that a compiler has made reads its operands once and
-writes what others read.  Slices, reshapes and joins of vectors may stand in it.  A view that others read as
-well follows the loop, made of what it gives.
-
-On a device with kernels a launch costs some microseconds, whatever it computes.  There a map is a kernel in
-C, which takes look-ups too, what a sequence gives, and reductions over a row, whose numbers the lanes of a
-warp share.  Views that are only handed over are written where they go by one kernel, which the gradients of a
-join's parts are.  A launch takes 4 kB of words, which bounds the values of a kernel: a wider join is made of
-joins.
-
-Equations of one level join as soon as none of them waits for a product, or for another level, that the others
-do not wait for.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows
-what it hands over.
-
-Compiled by numba, a training step takes 0.90 of the time (Tree-LSTM, state 300, batch 64), 0.88 (state 128,
-batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.  On a device with
-kernels, a training step of a binary Tree-LSTM cell is 5 launches, and without this pass 34
-(`tests/training/test_launches.py` counts them).
-"""
+"""Runs together what can: gathers side by side, equations in one loop or kernel."""
 
 from __future__ import annotations
 
@@ -36,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from arrows.engine.device import Kernels
-from arrows.engine.program.emitters.numbers import can_write, python_source
 from arrows.engine.program.instructions import (
+    Gather,
     Instruction,
     RowMap,
     Scatter,
@@ -46,9 +18,62 @@ from arrows.engine.program.instructions import (
     closure,
     is_join,
 )
+from arrows.engine.program.numbers import can_write, python_source
+from arrows.engine.program.passes.simplify import prune
 from arrows.engine.program.program import Program
-from arrows.ops import Equation, Var
+from arrows.ops import ROW, Equation, Var
 from arrows.typesys import types as T
+
+
+def join(program: Program) -> Program:
+    """Joins gathers: what one `concat` puts side by side is gathered as one, straight into its place.
+
+    A cell that reads ``concat(h1, h2)`` has two operands whose rows lie in one slab.  Gathered one by one and
+    joined, every value is copied twice.  But the rows of a node's operands, one after another, already are
+    the rows of the joined value: one gather with interleaved row numbers makes it, and where these are a
+    range of the slab it is a view::
+
+        %0: float32[3] row = gather 0
+        %1: float32[3] row = gather 1          ->     %2: float32[6] row = gather 0, 1
+        %2: float32[6] row = concat(%0, %1)
+
+    For a device with kernels, a training step of a binary Tree-LSTM cell is 5 launches; without this pass it
+    is 6 (`tests/training/test_launches.py` counts them).  With NumPy a step of two bidirectional LSTMs of 256
+    takes 1.04 times as long without it (batch 16: `python -m benchmarks.passes`).
+
+    Args:
+        program: a forward program.
+    """
+    return prune(program.with_regions(**{name: _joined(program, name) for name in ("early", "step")}))
+
+
+def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
+    region = program.region(name)
+    stored = {var for each in region if not each.writes for var in each.reads}
+    gathered = {
+        each.result: each.operands[0]
+        for each in region
+        if isinstance(each, Gather) and each.result.rows == ROW
+    }
+    gathers: list[Instruction] = []
+    rest: list[Instruction] = []
+    for each in region:
+        if is_join(each) and each.result not in stored and _fits(program, each, gathered):
+            gathers.append(Gather(each.result, tuple(gathered[var] for var in each.reads)))
+        else:
+            (gathers if isinstance(each, Gather) else rest).append(each)
+    return (*gathers, *rest)
+
+
+def _fits(program: Program, join: Equation, gathered: dict[Var, int]) -> bool:
+    """Whether the parts of a join are operands of one slab and one type, joined along the first axis."""
+    parts = join.reads
+    if len(parts) < 2 or not gathered.keys() >= set(parts):
+        return False
+    slabs = {program.operands[gathered[var]].slab for var in parts}
+    alike = all(var.type == parts[0].type for var in parts)
+    return alike and len(slabs) == 1 and attribute(join, "axis") == -len(join.result.type.shape)
+
 
 # Of a loop.  What an equation reads is written by calls within its own, and Python has a limit for these.
 _MOST_EQUATIONS = 120
@@ -61,7 +86,34 @@ MOST_VALUES = 120
 
 
 def fuse(program: Program) -> Program:
-    """Fuses equations; see the head of this file.
+    """Fuses what can run as one loop, or as one kernel, into one `RowMap`::
+
+        %2: float32[8] row = sigmoid(%0)                    map
+        %3: float32[4] row = index(%2, key=((0, 4, 1),))      %2: float32[8] row = sigmoid(%0)
+        %4: float32[4] row = index(%2, key=((4, 8, 1),))      %3: float32[4] row = index(%2, key=((0, 4, 1),))
+        %5: float32[4] row = multiply(%3, %4)          ->     %4: float32[4] row = index(%2, key=((4, 8, 1),))
+        result 0 = %5                                         %5: float32[4] row = multiply(%3, %4)
+                                                            -> %5
+                                                            result 0 = %5
+
+    NumPy passes over memory once for each equation; a loop that a compiler has made reads its operands once
+    and writes what others read.  Slices, reshapes and joins of vectors may stand in it.  A view that others
+    read as well follows the loop, made of what it gives.
+
+    On a device with kernels a launch costs some microseconds, whatever it computes.  There a map is a kernel
+    in C, which takes look-ups too, what a sequence gives, and reductions over a row, whose numbers the lanes
+    of a warp share.  Views that are only handed over are written where they go by one kernel, which the
+    gradients of a join's parts are.  A launch takes 4 kB of words, which bounds the values of a kernel: a
+    wider join is made of joins.
+
+    Equations of one level join as soon as none of them waits for a product, or for another level, that the
+    others do not wait for.  What loads (a gather) moves to the front; what only hands over (a store, a
+    scatter) follows what it hands over.
+
+    Compiled by numba, a training step takes 0.90 of the time (Tree-LSTM, state 300, batch 64), 0.88 (state
+    128, batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.  On a device
+    with kernels, a training step of a binary Tree-LSTM cell is 5 launches, and without this pass 34
+    (`tests/training/test_launches.py` counts them).
 
     Args:
         program: any.

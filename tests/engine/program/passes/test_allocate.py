@@ -6,7 +6,7 @@ from typing import Any
 
 from arrows import ops
 from arrows.engine.program.passes.allocate import allocate
-from tests.engine.program.emitters.traced import program_of
+from tests.engine.program.traced import program_of
 from tests.engine.program.written import written
 
 

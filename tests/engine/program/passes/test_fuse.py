@@ -7,8 +7,8 @@ from typing import Any
 from arrows import ops
 from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import fuse
-from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
+from tests.engine.program.traced import program_of
 from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 

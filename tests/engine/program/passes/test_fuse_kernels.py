@@ -13,8 +13,8 @@ from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import MOST_VALUES, fuse, values_of
 from arrows.ops import Equation
 from arrows.typesys import types as T
-from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
+from tests.engine.program.traced import program_of
 from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 

@@ -7,14 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from arrows.engine.program.passes.deduplicate import deduplicate
-from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
-from arrows.engine.program.passes.fold import fold
-from arrows.engine.program.passes.join import join
-from arrows.engine.program.passes.narrow import narrow
-from arrows.engine.program.passes.push_sums import push_sums
-from arrows.engine.program.passes.split import split
+from arrows.engine.program.passes.fuse import join
+from arrows.engine.program.passes.hoist import deduplicate, defer, push_sums, split
+from arrows.engine.program.passes.simplify import fold, narrow
 from arrows.engine.program.program import REGIONS, Program
 from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written

@@ -7,7 +7,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.program import pipeline
-from arrows.engine.program.passes.rewrite import Rewriter, rewrite
+from arrows.engine.program.passes.simplify import Rewriter, rewrite
 from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, TensorLike, Tracer

@@ -9,7 +9,7 @@ loops, over rows and over places of a row.  To make that possible a vector is cu
 or joined, and pieces of one length share a loop.
 
 The same equations are computed in the same order; only the rounding of `tanh` and `sigmoid`
-(`arrows.engine.device.jit`) differs from NumPy's.
+(`arrows.engine.device.kernel`) differs from NumPy's.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ IN_LOOPS = frozenset({
     "abs", "add", "divide", "floor", "multiply", "negative", "relu", "round", "sigmoid", "sign", "sqrt",
     "square", "subtract", "tanh",
 })  # fmt: skip
-"""The element-wise primitives of loops for numba; `arrows.engine.device.jit` defines their functions."""
+"""The element-wise primitives of loops for numba; `arrows.engine.device.kernel` defines their functions."""
 
 
 def in_python(primitive: Primitive, operands: Sequence[str]) -> str:

@@ -22,8 +22,6 @@ import numpy as np
 
 from arrows.arrays import Array, ArrayModule, put
 from arrows.engine.device import Device, KernelSource, Sent, compiled
-from arrows.engine.program.emitters.numbers import python_source
-from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -37,9 +35,11 @@ from arrows.engine.program.instructions import (
     Store,
     SumRows,
     attribute,
+    in_range,
     is_join,
     is_view,
 )
+from arrows.engine.program.numbers import python_source
 from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import (
     INVARIANT,

@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
-from arrows.engine.program.build import build
-from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
-from arrows.engine.program.passes.join import join
-from arrows.engine.program.passes.push_sums import push_sums
-from arrows.engine.program.passes.split import split
+from arrows.engine.program.passes.fuse import join
+from arrows.engine.program.passes.hoist import defer, push_sums, split
+from arrows.engine.program.pipeline import build
 from arrows.engine.program.program import Program
 from arrows.ops import trace
 from arrows.typesys import types as T

@@ -1,1 +1,0 @@
-"""Turns programs into code."""
