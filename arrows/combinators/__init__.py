@@ -22,12 +22,18 @@ from arrows.combinators.base.arguments import (
     wrong_argument as wrong_argument,
     wrong_value as wrong_value,
 )
-from arrows.combinators.base.block import AnyBlock as AnyBlock, Block as Block, as_block as as_block
+from arrows.combinators.base.block import (
+    AnyBlock as AnyBlock,
+    Block as Block,
+    Identity as Identity,
+    Pipe as Pipe,
+    as_block as as_block,
+    derived as derived,
+)
 from arrows.combinators.base.copying import parts_first as parts_first
 from arrows.combinators.base.printing import brief as brief, title as title
 from arrows.combinators.base.wires import Wire as Wire
 from arrows.combinators.choice import Choice as Choice, OneOf as OneOf, Optional as Optional
-from arrows.combinators.compose import Identity as Identity, Pipe as Pipe, derived as derived
 from arrows.combinators.constant import (
     Constant as Constant,
     InferredZeros as InferredZeros,

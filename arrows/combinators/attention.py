@@ -8,10 +8,9 @@ from typing import Any, Literal, overload
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
 from arrows.combinators.base.arguments import require_flag
-from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, Identity, as_block, derived
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity, derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.reductions import ReductionWithDefault, as_default, each, put_default
 from arrows.combinators.sequences import Map

@@ -7,9 +7,8 @@ form to function, and a test asserts that every table has a row for every form i
 from __future__ import annotations
 
 from arrows.combinators.apply import Apply
-from arrows.combinators.base.block import AnyBlock
+from arrows.combinators.base.block import AnyBlock, Pipe
 from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Shared, SideOutput
 from arrows.combinators.fanout import Fan

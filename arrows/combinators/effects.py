@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from arrows.combinators.base.arguments import function_name, require_name, set_name, wrong_argument
-from arrows.combinators.base.block import A, B, Block, as_block
+from arrows.combinators.base.block import A, B, Block, SameType, as_block
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import SameType
 
 
 class SideOutput(Block[A, B]):

@@ -6,10 +6,23 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import places_of, set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, C, Operators, as_block, spelled
+from arrows.combinators.base.block import (
+    B1,
+    B2,
+    A,
+    AnyBlock,
+    B,
+    Block,
+    C,
+    Identity,
+    Operators,
+    Pipe,
+    as_block,
+    chain,
+    spelled,
+)
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
 from arrows.typesys import types as T
@@ -205,6 +218,4 @@ def side_by_side(left: object, right: object) -> Parallel:
     return Parallel(chain(item(key), side) for key, side in enumerate(sides))
 
 
-Block.operators = Operators(
-    chain=chain, fan_out=fan_out, side_by_side=side_by_side, record=Record, constant=Constant
-)
+Block.operators = Operators(fan_out=fan_out, side_by_side=side_by_side, record=Record, constant=Constant)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import require_flag, set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import A, AnyBlock, B, Block, C, as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, C, Identity, Pipe, as_block, derived
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arrows.combinators.base.arguments import require_flag, wrong_argument
-from arrows.combinators.base.block import AnyBlock, B, Block, as_block
+from arrows.combinators.base.block import AnyBlock, B, Block, Pipe, as_block, chain, derived
 from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Pipe, chain, derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.reductions import Max, Mean, Sum

@@ -16,8 +16,7 @@ from arrows.combinators.base.arguments import (
     shortened,
     wrong_argument,
 )
-from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.compose import derived
+from arrows.combinators.base.block import AnyBlock, Block, derived
 from arrows.combinators.inputs import InputTransform, Scalar, Unfit
 from arrows.ops import TensorLike
 from arrows.typesys import explains_arguments, static, types as T

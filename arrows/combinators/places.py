@@ -15,9 +15,8 @@ from arrows.combinators.base.arguments import (
     wrong_argument,
     wrong_value,
 )
-from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, derived
 from arrows.combinators.base.printing import keywords
-from arrows.combinators.compose import derived
 from arrows.combinators.items import Slice
 from arrows.combinators.reductions import WithDefault, as_default, each, unfit
 from arrows.combinators.sequences import MOST

@@ -12,9 +12,8 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import require_integer, set_name, wrong_argument
-from arrows.combinators.base.block import A, B, Block
+from arrows.combinators.base.block import A, B, Block, derived
 from arrows.combinators.base.printing import keywords
-from arrows.combinators.compose import derived
 from arrows.combinators.items import Item
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike

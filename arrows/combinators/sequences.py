@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import require_flag, require_integer, set_name
-from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, as_block, derived
 from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
 from arrows.typesys import explains_arguments
