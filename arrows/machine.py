@@ -170,7 +170,19 @@ def threads() -> int:
     return max((library.num_threads for library in _products().lib_controllers), default=cores())
 
 
+@cache
+def one_thread() -> bool:
+    """Whether products run on one thread, as `threads` says: found out once for each number that is set.
+
+    >>> with limited_to(1):
+    ...     one_thread() == (threads() == 1)
+    True
+    """
+    return threads() == 1
+
+
 def _set(count: int) -> None:
+    one_thread.cache_clear()
     for library in _products().lib_controllers:
         library.set_num_threads(count)
 

@@ -87,7 +87,7 @@ def _matmul_kernel(
     xp: ArrayModule, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)
 ) -> Run:
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
-        return rows_by_matrix
+        return rows_by_matrix()
     multiply = product if xp is np else xp.matmul
     if rows == (True, True) and ranks != (2, 2):
         return _row_by_row(multiply, ranks)

@@ -26,7 +26,7 @@ def test_they_are_those_of_one_product(
 ) -> None:
     numbers: dict[str, Any] = {"_BLOCKS": blocks, "_LARGE": large}
     if large == 0:  # small matrices, too, are multiplied in blocks or rows
-        numbers |= {"_KERNELS_WITHOUT_COPY": (2_000, 100), "_NARROWEST": 16, "_NARROWEST_TRANSPOSED": 16}
+        numbers |= {"_KERNELS_WITHOUT_COPY": (2_000, 100), "_SMALLEST": 2}
     for name, number in numbers.items():
         monkeypatch.setitem(rows_by_matrix.__globals__, name, number)
     lay, random = LAYOUTS[layout], np.random.default_rng(0)
@@ -38,31 +38,30 @@ def test_they_are_those_of_one_product(
             wanted, most = a @ b, k * apart * (abs(a) @ abs(b))
             wide = np.zeros((rows, 2 * m + 1), dtype)
             for out in (None, np.full((rows, m), 3, dtype), wide[:, 1 : m + 1], wide[:, 1::2]):
-                found = rows_by_matrix(lay(a), lay(b), out=out)
+                found = rows_by_matrix()(lay(a), lay(b), out=out)
                 assert out is None or found is out
-                assert found.dtype == wanted.dtype
-                assert (abs(found - wanted) <= most).all()
+                assert found.dtype == wanted.dtype and (abs(found - wanted) <= most).all()
             assert not wide[:, 0].any()
 
 
 def test_few_rows_and_a_large_matrix_are_multiplied_in_parts(monkeypatch: Any) -> None:
-    """In blocks of columns, or row by row, as was measured to be faster."""
-    made = []
+    """In blocks of columns, there and back by turns, or row by row, as was measured to be faster."""
+    made: list[tuple[int, ...]] = []
+    multiply = rows_by_matrix()
 
-    def matmul(a: Any, b: Any, out: Any = None) -> Any:
-        made.append((a.ndim, b.shape[-1]))
-        return out
-
-    def products(blocks: bool, rows: int, k: int, m: int) -> list[tuple[int, int]]:
+    def products(blocks: bool, rows: int, k: int, m: int) -> list[tuple[int, ...]]:
         made.clear()
         monkeypatch.setitem(rows_by_matrix.__globals__, "_BLOCKS", blocks)
         a, b, out = (np.zeros(shape, "float32") for shape in ((rows, k), (k, m), (rows, m)))
-        rows_by_matrix(a, b, out=out)
+        multiply(a, b if k < m else b.T.copy().T, out=out)
         return list(made)
 
-    monkeypatch.setattr(np, "matmul", matmul)
+    monkeypatch.setattr(np, "matmul", lambda a, b, out: out.fill(made.append((a.ndim, *b.shape)) or 0))
     monkeypatch.setitem(rows_by_matrix.__globals__, "FEW_TRANSPOSED", 16)
-    assert products(True, 8, 600, 1500) == [(2, 208)] * 7 + [(2, 44)]
-    assert products(False, 4, 600, 1500) == [(3, 1500)]  # each row is a matrix of its own
-    assert products(True, 17, 600, 1500) == products(False, 1, 600, 1500) == [(2, 1500)]
-    assert products(True, 8, 60, 150) == products(False, 4, 60, 150) == [(2, 150)]
+    monkeypatch.setitem(rows_by_matrix.__globals__, "one_thread", lambda: True)
+    assert products(True, 8, 610, 1500) == [(2, 77, 1500)] * 7 + [(2, 71, 1500)]
+    assert products(True, 1, 610, 1500) == [(2, 202, 1500)] + [(2, 204, 1500)] * 2  # and back
+    assert products(True, 8, 1500, 600) == [(2, 1500, 80)] * 7 + [(2, 1500, 40)]
+    assert products(False, 4, 600, 1500) == [(3, 600, 1500)]  # each row is a matrix of its own
+    assert products(True, 17, 600, 1500) == products(False, 1, 600, 1500) == [(2, 600, 1500)]
+    assert products(True, 8, 60, 150) == products(False, 4, 60, 150) == [(2, 60, 150)]
