@@ -32,9 +32,8 @@ PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 # Environment variables by which a user says how many threads there are to be.
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-_GAIN = (
-    0.9  # all threads must take at most this part of the time of one, since others may want the processors
-)
+# All threads must take at most this part of the time of one, since others may want the processors.
+_GAIN = 0.9
 
 _told = False  # whether `set_threads` has been called
 _limits: list[list[int]] = []  # the number outside of all contexts that are open, and then of each its own
@@ -78,9 +77,7 @@ def set_threads(count: int) -> None:
     _set(int(value))
     if not settable():
         warnings.warn(
-            "the threads of NumPy's library for matrix products cannot be set",
-            RuntimeWarning,
-            stacklevel=2,
+            "the threads of NumPy's library for matrix products cannot be set", RuntimeWarning, stacklevel=2
         )
 
 

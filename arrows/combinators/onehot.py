@@ -10,12 +10,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.base.arguments import (
-    places_of,
-    require_integer,
-    shortened,
-    wrong_argument,
-)
+from arrows.combinators.base.arguments import places_of, require_integer, shortened, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block, derived
 from arrows.combinators.inputs import InputTransform, Scalar, Unfit
 from arrows.ops import TensorLike
@@ -62,11 +57,7 @@ def OneHot(
 
 @explains_arguments("block")
 def OneHotFromList(
-    elements: Iterable[Hashable],
-    dtype: str = "float32",
-    strict: bool = True,
-    *,
-    name: str | None = None,
+    elements: Iterable[Hashable], dtype: str = "float32", strict: bool = True, *, name: str | None = None
 ) -> Block[Any, UnitVector]:
     """Reads an element of a list as a unit vector: 1 at its place in the list, 0 elsewhere.
 

@@ -90,16 +90,7 @@ def masked_elements(value: object) -> int:
     return count
 
 
-__all__ = [
-    "Broadcast",
-    "Input",
-    "Sequence",
-    "Tensor",
-    "Tuple",
-    "Type",
-    "Void",
-    "as_type",
-]
+__all__ = ["Broadcast", "Input", "Sequence", "Tensor", "Tuple", "Type", "Void", "as_type"]
 
 Labels: TypeAlias = tuple[Hashable, ...]
 """The keys of a tuple's items."""

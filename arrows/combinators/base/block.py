@@ -461,12 +461,7 @@ class Pipe(Block[A, B]):
         return Spelling(">>" if self.name is None else "Pipe", self.parts)
 
 
-def derived(
-    head: str,
-    arguments: Sequence[Argument],
-    *steps: AnyBlock,
-    name: str | None,
-) -> Pipe[Any, Any]:
+def derived(head: str, arguments: Sequence[Argument], *steps: AnyBlock, name: str | None) -> Pipe[Any, Any]:
     """Makes a block that is a chain of others, is written `head(arguments)`, and stays one step.
 
     Args:
