@@ -9,8 +9,10 @@ import pytest
 
 from arrows.engine.device import Device, get_device
 from arrows.ops import RowSparse
+from arrows.testing import host_kernels
 from arrows.testing.fake import FakeKernelsDevice
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
+from tests.engine.cuda.test_kernels import Warps
 from tests.marks import needs_compiler
 from tests.training.optimizers.test_optimizers import Model
 
@@ -102,6 +104,13 @@ def test_launches_of_a_step(more: Any, launches: int) -> None:
         step = model.device.counts - before
         assert step.launches <= launches + of_tables
         assert (step.uploads, step.downloads, step.synchronizations) == (0, 0, 0)
+
+
+@needs_compiler
+def test_lanes_add_up_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_kernels, "HostLibrary", Warps)
+    here, there = (trained(mixed(each), SGD(0.1, clip_norm=1.0)) for each in ("cpu", FakeKernelsDevice()))
+    assert all(np.allclose(there.numpy(name), here.numpy(name), rtol=1e-6) for name in here.params)
 
 
 @needs_compiler
