@@ -397,11 +397,7 @@ class LazyBatch(Context):
             return self.visit(site, (site.number, *ids))
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        for elements, _ in sequences:
-            ids += elements
-        self._nodes.append((site.number, *ids))
-        if sequences:
-            recording.sequences[node] = [length for _, length in sequences]
+        self._nodes.append((site.number, *ids, *[elements for elements, _ in sequences]))
         if site.random > self._calm:
             count = self.dropout_calls.get(self.instance, 0)
             self.dropout_calls[self.instance] = count + 1

@@ -35,7 +35,7 @@ class Nodes:
         nodes: the nodes, ascending; of a chain, that of its last call.
         sites: the site of each.
         lengths: how many values each reads.
-        sources: the ids of these, one node after another.
+        sources: the ids of these, one node after another; then those of elements of lists.
         inner: the nodes of chains whose values are kept; for each its place in `nodes`, and the place of its
             first output among those of the chain.
     """
@@ -126,11 +126,11 @@ def merged(recording: Recording, sites: CallSites, plan: Plan, nodes: Nodes, wan
             if kept >= 0:
                 moved[members[:, call]], offset[members[:, call]] = members[:, -1], kept
     ends = np.where(keep, lengths, 0).cumsum()
-    sources = np.zeros(ends[-1], np.int64)
+    sources = np.append(np.zeros(ends[-1], np.int64), nodes.sources[nodes.lengths.sum() :])
     plain = keep & (site == nodes.sites)
     old = np.repeat(plain, nodes.lengths)
     new = np.repeat(plain[keep], lengths[keep])
-    sources[new] = nodes.sources[old]
+    sources[: len(new)][new] = nodes.sources[: len(old)][old]
     for places, columns in reads:
         sources[(ends[places] - lengths[places])[:, None] + np.arange(columns.shape[-1])] = columns
     nodes_of = sources >> OUTPUT_BITS
@@ -150,8 +150,9 @@ def _read_outside(nodes: Nodes, visit: HostArray, wanted: HostArray) -> HostArra
     """By node, whether it is asked for, or read by a node that is not of its visit."""
     targets, sources = nodes.nodes.repeat(nodes.lengths), nodes.sources >> OUTPUT_BITS
     read = np.zeros(len(visit), bool)
-    read[sources[(visit[sources] != visit[targets]) | (visit[sources] < 0)]] = True
-    read[wanted] = True
+    own, elements = sources[: len(targets)], sources[len(targets) :]
+    read[own[(visit[own] != visit[targets]) | (visit[own] < 0)]] = True
+    read[np.append(elements, wanted)] = True
     return read
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
@@ -13,10 +15,10 @@ if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch
 
 
-Elements: TypeAlias = tuple[list[int], int]
-"""The ids of the first tensors of a sequence's elements, then of the second...; and its length."""
+Elements: TypeAlias = tuple[int, int]
+"""What stands for a sequence in a node, see `Recording.nodes`; and its length."""
 Known: TypeAlias = tuple[frozenset[Any], Elements, list[Any]]
-"""A sequence that was an operand: the set of its elements' signatures, their ids, and the elements."""
+"""A sequence that was an operand: the set of its elements' signatures, what it is, and the elements."""
 
 
 def flatten(
@@ -72,7 +74,10 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
         length, width, size = len(x), len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
         # Where elements are unlike, these parts of one length are no signatures, and never known.
         signature = frozenset(zip(*[iter(origins)] * size, strict=False))
-        known = signature, ([id for place in range(width) for id in rows[place::width]], length), list(x)
+        # The ids of the first tensors of all elements, then of the second...
+        ids = [id for place in range(width) for id in rows[place::width]]
+        batch.recording.lists.append((length, np.array(ids, np.int64)))
+        known = signature, (-len(batch.recording.lists), length), list(x)
         if all(map(_is_fixed, x)):
             batch.lists[items] = known
     return known

@@ -17,8 +17,10 @@ class Recording:
     interrupt leaves no half of a node that anything refers to.
 
     Attributes:
-        nodes: each node: its site, and the ids of the values that it reads.
-        sequences: node with sequences among its operands -> their lengths.
+        nodes: each node: its site, the ids of the values that it reads, and for each sequence -1 less the
+            number of its list.
+        lists: sequences that nodes read: the length, and the ids of their elements' values. A decoder
+            attends to one at each step, and a node for each would hold all ids again.
         reads: node -> the data that enter there; dropped once it has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
@@ -30,7 +32,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[int, ...]] = []
-        self.sequences: dict[int, list[int]] = {}
+        self.lists: list[tuple[int, HostArray]] = []
         self.reads: dict[int, Any] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}

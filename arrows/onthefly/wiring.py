@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
+from arrows.engine.reading import Column, Outputs, Wirings, joined_ranges, spliced
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.chains import Nodes, merged
@@ -55,8 +55,11 @@ def wire(
         return None
     sites = flat[start[nodes]]
     lengths = start[nodes + 1] - start[nodes] - 1
-    ends = lengths.cumsum()
-    sources = flat[(start[nodes] + 1 - (ends - lengths)).repeat(lengths) + np.arange(ends[-1])]
+    sources = flat[joined_ranges(start[nodes] + 1, lengths)]
+    (listed,) = (sources < 0).nonzero()
+    readers, lists = nodes.repeat(lengths)[listed], _Lists(recording, sources[listed])
+    lengths -= np.bincount(nodes.searchsorted(readers), minlength=len(nodes))
+    sources = np.concatenate([np.delete(sources, listed), lists.members])
     plan, none = plan_of_all(), np.zeros(0, np.int64)
     found = Nodes(nodes, sites, lengths, sources, (none, none, none))
     if plan.schedule == "strata":
@@ -64,24 +67,22 @@ def wire(
         if len(found.nodes) < len(nodes):
             recording.all_before = None
         nodes, sites, lengths, sources = found.nodes, found.sites, found.lengths, found.sources
+    order, targets = spliced(lengths, nodes.searchsorted(readers), lengths.sum() + lists.first, lists.sizes)
     source_nodes, outputs = sources >> OUTPUT_BITS, sources & OUTPUT
     has_run = recording.run_of[source_nodes] > 0
-    carried = np.sort(sources[has_run])
-    carried = carried[starts_of_runs(carried)]
+    carried = np.unique(sources[has_run])
     entrances = call_sites.entrances(flat[start[carried >> OUTPUT_BITS]], carried & OUTPUT)
 
     plan = plan_of_all()
-    with_sequences = nodes[plan.sites.domains[sites] > 0].tolist()
-    counts = [length for node in with_sequences for length in recording.sequences[node]]
     constants, shift = len(plan.lowered.constants), plan.shift
-    first, count = constants + len(carried), len(carried) + len(nodes)
-    number = np.empty(len(recording.nodes), np.int64)  # by node, its number in the example
+    first = constants + len(carried)
+    number = np.full(len(recording.nodes), len(nodes))  # by node, its place among these; or after them
     number[nodes] = np.arange(len(nodes))
-    values = (first + number[source_nodes] << shift) + outputs
+    component, source = np.append(plan.sites.base[sites], -1), number[source_nodes]
+    values = (first + source << shift) + outputs
     values[has_run] = (constants + carried.searchsorted(sources[has_run])) << shift
-    depth = np.zeros(count, np.int32)
-    edges = number[source_nodes[~has_run]], np.arange(len(nodes)).repeat(lengths)[~has_run]
-    depth[len(carried) :] = _depths(recording, nodes, number, edges, plan.sites.base[sites])
+    (inside,) = (component[source][order] == component[targets]).nonzero()
+    depth = _depths(recording, nodes, number, source[order[inside]], targets[inside])
     raw: list[HostArray] = []
     for site in plan.lowered.sites:
         if site.kind == "read":
@@ -95,14 +96,32 @@ def wire(
         Wirings(
             base=np.array([constants]),
             site=_column(np.concatenate([entrances, sites]).astype(np.int32)),
-            depth=_column(depth),
-            sources=_column(values),
-            counts=_column(np.array(counts, np.int64)),
+            depth=_column(np.append(np.zeros(len(carried), np.int32), depth)),
+            sources=_column(values[order]),
+            counts=_column(lists.counts),
             raw=tuple(map(_column, raw)),
-            outputs=Outputs((_column(np.arange(first, constants + count) << shift),)),
+            outputs=Outputs((_column(np.arange(first, first + len(nodes)) << shift),)),
         ),
         found.inner,
     )
+
+
+class _Lists:
+    """The lists that some numbers of nodes stand for.
+
+    Attributes:
+        members: the ids of all of them, one list after another.
+        counts, first, sizes: for each number, how many elements its list has; where its members start, and
+            how many they are.
+    """
+
+    def __init__(self, recording: Recording, numbers: HostArray) -> None:
+        lists, which = np.unique(-1 - numbers, return_inverse=True)
+        chosen = [recording.lists[number] for number in lists.tolist()]
+        sizes = np.array([len(members) for _, members in chosen], np.int64)
+        self.members = np.concatenate([np.zeros(0, np.int64), *(members for _, members in chosen)])
+        self.counts = np.array([count for count, _ in chosen], np.int64)[which]
+        self.first, self.sizes = (sizes.cumsum() - sizes)[which], sizes[which]
 
 
 def _needed(recording: Recording, wanted: HostArray) -> HostArray:
@@ -112,9 +131,9 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
         first, top = recording.all_before, int(wanted[-1]) + 1
         flat, start = recording.columns()
         needed = np.zeros(max(top, first), bool)
-        ids = flat[start[first] : start[max(top, first)]] >> OUTPUT_BITS
-        ids[start[first:top] - start[first]] = int(wanted[0])  # there are sites
-        needed[ids] = True
+        ids = flat[start[first] : start[max(top, first)]].copy()
+        ids[start[first:top] - start[first]] = int(wanted[0]) << OUTPUT_BITS  # there are sites
+        needed[np.append(ids[ids >= 0], _Lists(recording, ids[ids < 0]).members) >> OUTPUT_BITS] = True
         needed[wanted] = True
         if needed[first:].all():
             return np.arange(first, top)
@@ -129,7 +148,9 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
         ready[node] = True
         found.append(node)
         for id in all_nodes[node][1:]:
-            if not ready[id >> OUTPUT_BITS]:
+            if id < 0:
+                waiting += (recording.lists[-1 - id][1] >> OUTPUT_BITS).tolist()
+            elif not ready[id >> OUTPUT_BITS]:
                 waiting.append(id >> OUTPUT_BITS)
         if recording.rows:
             waiting += (recording.row_of[node],) if node in recording.row_of else ()
@@ -137,29 +158,22 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
     return np.array(sorted(found), np.int64)
 
 
-def _depths(
-    recording: Recording,
-    nodes: HostArray,
-    number: HostArray,
-    edges: tuple[HostArray, HostArray],
-    component: HostArray,
-) -> HostArray:
+def _depths(recording: Recording, nodes: HostArray, number: HostArray, *edges: HostArray) -> HostArray:
     """The depth of each node within its component: the length of the longest way to it from nodes there.
 
     Args:
         recording: the nodes.
         nodes: those that are wired.
         number: by node, its place among these.
-        edges: the places of sources and targets; the targets ascend, and each comes after what it reads.
-        component: of each of them, its component.
+        edges: the places of the sources and of the targets within a component; the targets ascend, and each
+            comes after what it reads.
     """
     operation = np.arange(len(nodes))  # whose rows a node is: they come when it runs
     if recording.row_of:
         rows = [place for place, node in enumerate(nodes.tolist()) if node in recording.row_of]
         operation[rows] = number[[recording.row_of[node] for node in nodes[rows].tolist()]]
-    inside = component[edges[0]] == component[edges[1]]
     depths = [0] * len(nodes)
-    for source, target in zip(operation[edges[0][inside]].tolist(), edges[1][inside].tolist(), strict=True):
+    for source, target in zip(operation[edges[0]].tolist(), edges[1].tolist(), strict=True):
         if depths[source] >= depths[target]:
             depths[target] = depths[source] + 1
     return np.array(depths, np.int32)[operation]

@@ -313,7 +313,6 @@ def test_a_run_looks_at_its_own_values_alone() -> None:
         waiting = [g.tensor(float(k)) for k in range(3)]
         sums = [g.sum([each, each]) for each in waiting]
         g.recording.reads = Unread(g.recording.reads)
-        g.recording.sequences = Unread(g.recording.sequences)
         x = g.tensor(5.0)
         assert float(x * x) == 25
         assert float(g.sum([x, sums[2]])) == 9

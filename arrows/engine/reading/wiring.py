@@ -118,6 +118,37 @@ def lengths_of(offsets: HostArray) -> HostArray:
     return lengths
 
 
+def joined_ranges(starts: HostArray, lengths: HostArray) -> HostArray:
+    """The numbers of ranges, one range after another.
+
+    >>> joined_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
+    [7, 8, 3, 4, 5]
+    """
+    numbers: HostArray = (starts - lengths.cumsum() + lengths).repeat(lengths)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
+def spliced(lengths: HostArray, owners: HostArray, *ranges: HostArray) -> tuple[HostArray, HostArray]:
+    """Where the numbers of lists lie that have ranges of other numbers at their ends; and the list of each.
+
+    Args:
+        lengths: of the lists, without the ranges; they lie one after another.
+        owners: the lists that ranges belong to.
+        ranges: where these start, and how long they are.
+
+    >>> for each in spliced(*(np.array(each) for each in ([2, 1], [0, 0], [7, 9], [1, 2]))):
+    ...     print(each.tolist())
+    [0, 1, 7, 9, 10, 2]
+    [0, 0, 0, 0, 0, 1]
+    """
+    owners = np.append(np.arange(len(lengths)), owners)
+    order = owners.argsort(kind="stable")
+    starts = np.append(lengths.cumsum() - lengths, ranges[0])[order]
+    sizes = np.append(lengths, ranges[1])[order]
+    return joined_ranges(starts, sizes), owners[order].repeat(sizes)
+
+
 def stable_order(values: HostArray, stop: int) -> HostArray:
     """What `np.argsort` gives with ``kind="stable"``, six times as fast on 20,000 numbers of 17 bits.
 
@@ -382,8 +413,7 @@ def element_ids(
         lengths.cumsum(out=ends[1:])
         for port in reader.ports:
             if port.domain == domain:
-                at = np.repeat(first - ends[:-1], lengths) + np.arange(ends[-1])
-                yield domain, ends, sources[at]
+                yield domain, ends, sources[joined_ranges(first, lengths)]
                 first = first + lengths
 
 

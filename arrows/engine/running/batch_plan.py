@@ -19,7 +19,15 @@ import numpy as np
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
 from arrows.engine.program import DistinctIndices, Place, Program, RowIndex, SegmentBounds
-from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
+from arrows.engine.reading import (
+    joined_ranges,
+    lengths_of,
+    range_of,
+    ranges_of,
+    stable_order,
+    starts_of_runs,
+    with_stop,
+)
 from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow, RowSums
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
@@ -210,9 +218,7 @@ class PlannedSegments:
         rows = len(lengths)
         rows_of_steps = lengths_of(bounds)
         # One entry more than rows for each step.
-        places = np.arange(rows + len(rows_of_steps)) - np.repeat(
-            np.arange(len(rows_of_steps)), rows_of_steps + 1
-        )
+        places = joined_ranges(bounds[:-1], rows_of_steps + 1)
         in_steps = offsets[places] - np.repeat(offsets[bounds[:-1]], rows_of_steps + 1)
         ids = np.repeat(np.arange(rows) - np.repeat(bounds[:-1], rows_of_steps), lengths)
         self.bounds, self.elements = bounds.tolist(), offsets[bounds].tolist()

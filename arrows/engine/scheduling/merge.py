@@ -39,6 +39,7 @@ from arrows.engine.reading import (
     Outputs,
     Wirings,
     element_ids,
+    joined_ranges,
     lengths_of,
     stable_order,
     starts_of_runs,
@@ -149,8 +150,7 @@ def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray
     steps = np.cumsum(runs) - 1
     if plan.schedule in RANKS:
         length = table.length[numbers]
-        begins = table.first[numbers] - (np.cumsum(length) - length)
-        ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
+        ids = table.sources[joined_ranges(table.first[numbers], length)]
         node = (ids >> plan.shift) - len(plan.lowered.constants)
         target = np.repeat(np.arange(nodes), length)[node >= 0]
         index[numbers] = np.arange(nodes)
@@ -230,11 +230,9 @@ def agenda(
         steps[batch] = step
         step += 1
         lengths = first_reader[batch + 1] - first_reader[batch]
-        total = int(lengths.sum())
-        if not total:
+        read_by = readers[joined_ranges(first_reader[batch], lengths)]
+        if not len(read_by):
             continue
-        starts = first_reader[batch] - (np.cumsum(lengths) - lengths)
-        read_by = readers[np.repeat(starts, lengths) + np.arange(total)]
         np.subtract.at(waiting, read_by, 1)
         free = read_by[waiting[read_by] == 0]
         if len(free):

@@ -30,6 +30,7 @@ from arrows.engine.reading import (
     Wirings,
     classify,
     index_type,
+    joined_ranges,
     largest_first,
     lengths_of,
     source_layout,
@@ -157,12 +158,8 @@ def _largest_examples_first(offsets: HostArray) -> HostArray:
         return np.arange(offsets[1], dtype=index_type(int(offsets[1])))
     lengths = lengths_of(offsets)
     examples = largest_first(lengths)
-    lengths = lengths[examples]
-    ends = np.cumsum(lengths)
-    dtype = index_type(int(offsets[-1]))
-    nodes: HostArray = np.repeat((offsets[examples] - (ends - lengths)).astype(dtype), lengths)
-    nodes += np.arange(len(nodes), dtype=dtype)
-    return nodes
+    nodes: HostArray = joined_ranges(offsets[examples], lengths[examples])
+    return nodes.astype(index_type(int(offsets[-1])))
 
 
 def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
