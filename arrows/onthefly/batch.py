@@ -406,6 +406,8 @@ class LazyBatch(Context):
             domain: recording.add_rows(node, number, sequences[domain][1])
             for domain, number in site.element_sites.items()
         }
+        if site.flat == 1:
+            return LazyTensor(self, node << OUTPUT_BITS, site.origins[0])
         return self._results(site, node << OUTPUT_BITS, rows)
 
     def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
