@@ -13,9 +13,9 @@ from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan
-from arrows.engine.program import Clock, Profile, profile
+from arrows.engine.program import Clock, OperationCode, Profile, profile
 from arrows.engine.reading import IndexPort, index_ports
-from arrows.engine.running import Executor, ExecutorChoices, OperationCode
+from arrows.engine.running import Executor, ExecutorChoices
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch

@@ -43,7 +43,9 @@ from arrows.engine.program.numbers import (
     split as split,
 )
 from arrows.engine.program.pipeline import (
+    OperationCode as OperationCode,
     ProgramTick as ProgramTick,
+    ScatterGroup as ScatterGroup,
     make_code as make_code,
     make_program as make_program,
 )

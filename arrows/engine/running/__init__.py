@@ -30,7 +30,6 @@ from arrows.engine.running.gradient_flow import (
     add_gradients as add_gradients,
     own as own,
 )
-from arrows.engine.running.operation_code import OperationCode as OperationCode
 from arrows.engine.running.outputs import (
     CallRecord as CallRecord,
     Records as Records,

@@ -18,7 +18,7 @@ import numpy as np
 
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
-from arrows.engine.program import DistinctIndices, Place, Program, RowIndex, SegmentBounds
+from arrows.engine.program import DistinctIndices, OperationCode, Place, Program, RowIndex, SegmentBounds
 from arrows.engine.reading import (
     joined_ranges,
     lengths_of,
@@ -29,7 +29,6 @@ from arrows.engine.reading import (
     with_stop,
 )
 from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow, RowSums
-from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW, Segments
 

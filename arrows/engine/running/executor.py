@@ -26,7 +26,16 @@ from arrows.engine.planning import (
     read_sites,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, Frame, PlacesOfRows, Programs, StepRefused, make_code, make_program
+from arrows.engine.program import (
+    Clock,
+    Frame,
+    OperationCode,
+    PlacesOfRows,
+    Programs,
+    StepRefused,
+    make_code,
+    make_program,
+)
 from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
 from arrows.engine.running.gradient_flow import (
@@ -36,7 +45,6 @@ from arrows.engine.running.gradient_flow import (
     ParameterKey,
     RunDeferred,
 )
-from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import FEW_TRANSPOSED, IndexOutOfRange, Parameter
 from arrows.typesys import ArrowValueError

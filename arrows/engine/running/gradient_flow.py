@@ -33,9 +33,8 @@ import numpy as np
 
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena, ArrayWrite, Buffer, BufferRows, Device, Sent, Upload
-from arrows.engine.program import Accumulate, Region, overlap, subscript
+from arrows.engine.program import Accumulate, OperationCode, Region, ScatterGroup, overlap, subscript
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
-from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
 from arrows.ops import Parameter, RowSparse
 
