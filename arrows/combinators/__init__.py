@@ -33,13 +33,21 @@ from arrows.combinators.base.block import (
 from arrows.combinators.base.copying import parts_first as parts_first
 from arrows.combinators.base.printing import brief as brief, title as title
 from arrows.combinators.base.wires import Wire as Wire
-from arrows.combinators.choice import Choice as Choice, OneOf as OneOf, Optional as Optional
 from arrows.combinators.constant import (
     Constant as Constant,
     InferredZeros as InferredZeros,
     Void as Void,
     Zeros as Zeros,
     without_zero as without_zero,
+)
+from arrows.combinators.control_flow import (
+    Choice as Choice,
+    ForwardDeclaration as ForwardDeclaration,
+    OneOf as OneOf,
+    Optional as Optional,
+    Reference as Reference,
+    Token as Token,
+    fix as fix,
 )
 from arrows.combinators.core_forms import CORE_FORMS as CORE_FORMS, core_form as core_form
 from arrows.combinators.effects import (
@@ -97,12 +105,6 @@ from arrows.combinators.places import (
     Window as Window,
     options_written as options_written,
     window_steps as window_steps,
-)
-from arrows.combinators.recursion import (
-    ForwardDeclaration as ForwardDeclaration,
-    Reference as Reference,
-    Token as Token,
-    fix as fix,
 )
 from arrows.combinators.reductions import (
     Max as Max,

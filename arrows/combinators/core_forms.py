@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from arrows.combinators.apply import Apply
 from arrows.combinators.base.block import AnyBlock, Pipe
-from arrows.combinators.choice import Choice
 from arrows.combinators.constant import Constant
+from arrows.combinators.control_flow import Choice, Reference
 from arrows.combinators.effects import Shared, SideOutput
 from arrows.combinators.fanout import Fan
 from arrows.combinators.folds import Loop, Reduce
 from arrows.combinators.inputs import Read
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Reference
 from arrows.combinators.sequences import Broadcast, Map, Zip
 from arrows.typesys import ArrowTypeError
 

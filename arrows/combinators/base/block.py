@@ -28,8 +28,8 @@ from arrows.ops import TensorLike
 from arrows.typesys import SourceLine, refuse_arguments, types as T
 
 if TYPE_CHECKING:
+    from arrows.combinators.control_flow import Token
     from arrows.combinators.fanout import AndFan
-    from arrows.combinators.recursion import Token
 
 # The type variables that the blocks of this folder share.
 A = TypeVar("A")

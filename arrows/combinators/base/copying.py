@@ -16,7 +16,7 @@ from arrows.combinators.base.printing import Spelling, pieces_of
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
-    from arrows.combinators.recursion import Token
+    from arrows.combinators.control_flow import Token
 
 
 B = TypeVar("B", bound="AnyBlock")
