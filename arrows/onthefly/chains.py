@@ -171,7 +171,8 @@ def _followers(sites: CallSites, plan: Plan, visited: HostArray) -> list[list[in
     chains = []
     for site in dict.fromkeys(visited.tolist()):
         chain = [site]
-        while (following := after.pop(chain[-1], None)) is not None and following not in chain:
+        while (following := after.pop(chain[-1], None)) is not None and following not in taken:
+            taken |= {chain[-1], following}  # no other chain has them
             chain.append(following)
         if len(chain) > 1:
             chains.append(chain)
@@ -194,7 +195,8 @@ def _learn(sites: CallSites, nodes: Nodes, visits: _Visits, chain: list[int], wa
     which = visits.which(operands)
     if which.sum() * 10 < 9 * len(which):
         return
-    visit = np.full(int(max(nodes.nodes[-1], (nodes.sources >> OUTPUT_BITS).max())) + 1, -1)
+    last = max(nodes.nodes[-1], wanted[-1], (nodes.sources >> OUTPUT_BITS).max())
+    visit = np.full(int(last) + 1, -1)
     visit[visits.nodes] = np.arange(len(visits.nodes))[:, None]
     read = _read_outside(nodes, visit, wanted)[visits.nodes].any(0)
     read[-1] = True
