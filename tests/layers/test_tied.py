@@ -125,7 +125,7 @@ def test_it_is_one_product() -> None:
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 @pytest.mark.parametrize("apart", [False, True], ids=["one operation", "two operations"])
 def test_rows_are_added_to_a_table_in_few_launches(apart: bool) -> None:
-    """Products with the table, forwards and backwards; a sum by row; and adding it, which is three."""
+    """Three products with the table, three to add rows to their sum; rows alone are copied in one more."""
     table = ar.Embedding(9, 3)
     state = ar.RNN(ar.GRUCell(3), ar.Zeros([3])) >> ar.GetItem(0) if apart else ar.Identity()
     scores = ar.Map(ar.Scalar("int32") >> table) >> state >> ar.Map(table.attend)
@@ -139,7 +139,7 @@ def test_rows_are_added_to_a_table_in_few_launches(apart: bool) -> None:
         model.value_and_grad([[1, 2, 3, 3]])
         return (model.device.counts - before).launches
 
-    assert launches(scores) - launches(looked_up) == 6
+    assert launches(scores) - launches(looked_up) == 5
 
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=5), min_size=1, max_size=4)
