@@ -149,12 +149,13 @@ class RegionLaunches:
             return RowSparse(indices.rows.array, array, shape, distinct=True)
         return None if adds else array
 
-    def gathered(self, number: int) -> Array:
-        """All rows of a gather that has no memory."""
+    def gathered(self, number: int, width: int, shape: tuple[int, ...]) -> Array:
+        """All rows of a gather that has no memory; in each, so many rows of the slab lie side by side."""
         index, memory = self._arrays.gathers[number].index, self._arrays.memory
         if index is None:
             return memory["gathered", number]
-        return self._device.take(memory["slab", number], index)
+        rows = self._device.take(memory["slab", number], index)
+        return rows.reshape((rows.shape[0] // width, *shape))
 
     def _target(
         self,
@@ -167,9 +168,8 @@ class RegionLaunches:
         """Where a sum is written, and whether it is added to what is there."""
         if total is not None and fits(total):
             return total, True
-        if out is not None and fits(out):
-            return out, False
-        return self._device.empty(shape, dtype), False
+        array = out if out is not None and fits(out) else self._device.empty(shape, dtype)
+        return array, False
 
 
 def _contiguous(array: Array) -> bool:

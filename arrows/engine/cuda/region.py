@@ -174,8 +174,8 @@ class _LaunchWriter(RegionWriter):
                 self._ready(view.operands[0])
                 if self.rows(var) is None:
                     self._compute(view)
-            case Gather() if self.whole:  # an index, which nothing reads where the host has sorted it
-                self.names[var] = f"launches.gathered({self.gathers[var]})"
+            case Gather(_, beside) if self.whole:  # an index, which nothing reads if the host has sorted it
+                self.names[var] = f"launches.gathered({self.gathers[var]}, {len(beside)}, {var.type.shape})"
             case Gather() as gather:
                 self._gather(gather)
             case Pull() as pull:

@@ -191,24 +191,24 @@ def test_every_primitive(float_type: str) -> None:
 
 
 def test_a_primitive_of_a_user_reads_what_kernels_load() -> None:
-    """Gathered rows, and gradients that readers of a row have left; it has no kernel."""
+    """Gathered rows, side by side too, and gradients that readers of a row have left; it has no kernel."""
+    derivative = lambda g, _, x, y: (bind(times, g, y), bind(times, g, x))  # noqa: E731
+    times = Primitive("times", lambda x, y: x, lambda xp: xp.multiply, derivative, elementwise=True)
+    register(times)
 
-    def kernel(xp: Any) -> Any:
-        return lambda x, out=None: xp.multiply(x, 2.0, out=out)
+    class Scale(ar.LayerNorm):
+        def forward(self, parameters: Any, x: Any) -> Any:
+            return bind(times, x, parameters["gain"] * 2.0)
 
-    twice = Primitive("twice", lambda x: x, kernel, lambda g, result, x: (bind(twice, g),), elementwise=True)
-    register(twice)
     try:
-        step = ar.Function(lambda state, x: bind(twice, state * 0.3 + bind(twice, x)))
-        states = ar.Map(ar.Vector(3, name="x")) >> ar.Fold(step, ar.Zeros([3]))
-        block = states >> ar.Function(lambda x: ops.sum(x * x))
-        batch = [[[1, 2, 3], [4, 5, 6]], [[1, 1, 1]]]
-        models = [ar.compile(block, device=device) for device in ("fake-kernels", "cpu")]
-        found, wanted = (model.value_and_grad(batch, inputs=["x"]) for model in models)
-        assert float(ar.to_numpy(found[0])) == pytest.approx(float(wanted[0]))
-        close(found[1]["x"], wanted[1]["x"], 1e-6)
+        step = ar.Function(lambda state, x: bind(times, state * 0.3 + bind(times, x, x), x))
+        fold = ar.Map(vector := ar.Vector(2, name="x")) >> ar.Fold(step, ar.Zeros([2]))
+        for block in (fold, ar.GetItem(0) >> (vector & vector) >> ar.Concat() >> Scale()):
+            both = [ar.compile(block >> ar.Function(ops.sum), device=on) for on in ("fake-kernels", "cpu")]
+            pairs = [model.value_and_grad([[[1, 2], [3, 4]], [[2, 1]]], inputs=["x"]) for model in both]
+            close(*((value, *grads.values()) for value, grads in pairs), 1e-6)
     finally:
-        unregister("twice")
+        unregister("times")
 
 
 # -------------------------------------------------------------------------------------------------- layers
