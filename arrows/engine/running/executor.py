@@ -221,7 +221,7 @@ class Run:
         if not executor.receiving:  # the loss depends on nothing that can change
             return {}
         if totals is None:
-            totals = executor.parameter_gradients.begin(self.operations)
+            totals = executor.parameter_gradients.begin(tuple(self.operations))
             executor.device.write(totals.blanks)
         if executor.clock is not None:
             executor.clock.tick("host")
@@ -428,7 +428,7 @@ class Executor:
         gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
         begun = None
         if planned.terms and self.receiving:
-            begun = self.parameter_gradients.begin(operations)
+            begun = self.parameter_gradients.begin(tuple(operations))
             seeds = {slab: weights.array for slab, weights in planned.weights.items()}
             writes += [*begun.blanks, *(ArrayWrite(array, seeds.get(n)) for n, array in gradients.items())]
         if self.clock is not None:

@@ -22,7 +22,7 @@ upload has been sent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, pairwise
@@ -450,15 +450,22 @@ class GradientMemory:
         specs = (self._specs[key] for key in self._dense)
         return sum(prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)
 
-    def begin(self, operations: Iterable[int]) -> BatchGradients:
+    def begin(self, operations: tuple[int, ...]) -> BatchGradients:
         """The gradients of a batch in which these operations take part; `blanks` are still to be written.
 
         What the last batch left in an array is not relied on: an optimizer has had it in its hands since.  So
         it is blank first, unless what is written in place covers it.  All batches of the same operations
-        write to the same places: to find these each time took 1 % of a step of one tree (state 300).
+        write to the same places: to find these each time took 1 % of a step of one tree (state 300).  Where
+        examples differ in what they hold, each batch may have other operations, so few are remembered.
+
+        >>> from arrows.engine.device import get_device
+        >>> memory = GradientMemory({}, get_device("cpu"))
+        >>> for number in range(1000):
+        ...     begun = memory.begin((number,))
+        >>> len(memory._begun) <= 64
+        True
         """
-        key = tuple(operations)
-        return replace(self._begun.get(key) or self._begin(key), rows={})
+        return replace(self._begun.get(operations) or self._begin(operations), rows={})
 
     def _begin(self, operations: tuple[int, ...]) -> BatchGradients:
         """The gradients of all batches in which these operations take part."""
@@ -479,9 +486,10 @@ class GradientMemory:
                     own.append((o, region))
                 adds = bool(before) and o not in before
                 parts[o].append(_Part(key, arrays[key][subscript(region)], not before, adds))
-        blanks: list[ArrayWrite] = []
-        for key, array in arrays.items():
-            blanks += map(ArrayWrite, uncovered(array, [region for _, region in writers.get(key, [])]))
+        regions = {key: [region for _, region in each] for key, each in writers.items()}
+        blanks = [ArrayWrite(x) for key in arrays for x in uncovered(arrays[key], regions.get(key, ()))]
+        if len(self._begun) == 64:
+            self._begun.clear()
         return self._begun.setdefault(operations, BatchGradients(self._device, parts, arrays, blanks))
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
