@@ -144,4 +144,4 @@ class LearnerOnTheFly:
                         "example's loss, a lazy scalar",
                     )
                 )
-        return results
+        return results or [g.tensor(0.0)]  # no examples have the loss 0, as those of a block

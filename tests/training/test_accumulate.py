@@ -91,16 +91,8 @@ def test_batches_by_a_rule_are_summed_up(monkeypatch, rule, device):
         lambda self, planned, *own: (sizes.append(planned.merged.examples), forward(self, planned, *own))[1],
     )
     steps = Steps()
-    train(
-        model,
-        prepared,
-        SGD(0.01),
-        epochs=2,
-        batch_size=rule,
-        accumulate=3,
-        callbacks=[steps],
-        progress=False,
-    )
+    how = {"epochs": 2, "batch_size": rule, "accumulate": 3, "callbacks": [steps], "progress": False}
+    train(model, prepared, SGD(0.01), **how)
     batches = [epoch_batches(rule, prepared, len(prepared), (0, epoch)) for epoch in (1, 2)]
     wanted = []
     other = compiled(device=device)
@@ -140,6 +132,18 @@ def test_so_many_nodes_run_at_once():
     with pytest.raises(ArrowTypeError, match="at_once is ByNodes"):
         learner.train_step(examples, SGD(0.1), at_once=ar.ByNodes(40))
     assert model.step == 0
+
+
+@pytest.mark.parametrize("at_once", [None, 2])
+@pytest.mark.parametrize("make", [compiled, on_the_fly, as_generators])
+def test_a_step_on_no_examples_has_the_loss_0(make, at_once):
+    model, optimizer = make(), Adam(0.1)
+    prepared = model.prepare(EXAMPLES)
+    before = {name: array.copy() for name, array in model.params.items()}
+    assert model.train_step(prepared[:0], optimizer, at_once=at_once) == 0
+    assert model.step == 1
+    for name, values in before.items():
+        np.testing.assert_array_equal(model.params[name], values)
 
 
 def test_a_loss_that_is_not_finite_names_its_example_in_whatever_part():
