@@ -78,7 +78,7 @@ class KernelSteps(ArraySteps):
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
         together: dict[Rule, list[Change]] = {}
-        others = []
+        others, self._counted = list[Change](), []
         for change in changes:
             gradient, rule = change.gradient, change.rule
             in_c = are_in_c((*rule.of_step, *rule.equations))
