@@ -10,8 +10,9 @@ import numpy as np
 
 from arrows import ops
 from arrows.arrays import HostArray
+from arrows.combinators import set_name, wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, DeclaredLayer, items, vector
+from arrows.layers.arguments import CHECKS, A, B, DeclaredLayer, items, vector
 from arrows.ops import Initializer, Parameter, ShapeError, TensorLike
 from arrows.typesys import static as S, types as T
 
@@ -170,3 +171,68 @@ class LSTMCell(MemoryCell[tuple[Vector, State], State]):
         h, c = state
         u, opened = self.gates(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
         return self.next_state(u, opened, opened[2 * self.size :] * c)
+
+
+class Stacked(Cell[tuple[Vector, Any], Any]):
+    """Several cells as one: each reads the output of the one before it, as PyTorch's `num_layers` does.
+
+    It takes (x, state) and gives the next state, as a step of `RNN` and `Fold` and on the fly. The state is
+    that of the last cell, then those of the cells below it, from the top down: (h, c, (h, c)) of two
+    LSTMs. So `state[0]` is the output, as of a single cell.
+
+    Args:
+        *cells: two or more, the first one reads x: `LSTMCell`, `GRUCell`, or another Stacked.
+        dropout: rate of the dropout between the cells, 0 <= dropout < 1, while training.
+        name: the name in messages; parameters go by the names of the cells.
+
+    Attributes:
+        state: the type of the state, as `ar.Zeros` takes it.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
+        ShapeError: when types are checked, the input is not (x, state).
+
+    >>> import arrows as ar
+    >>> cell = ar.Stacked(ar.LSTMCell(4), ar.LSTMCell(5))
+    >>> cell.state
+    (float32[5], float32[5], (float32[4], float32[4]))
+    >>> outputs, state = (ar.Map(ar.Vector(3)) >> ar.RNN(cell)).eval([[1, 2, 3], [4, 5, 6]])
+    >>> bool((outputs[-1] == state[0]).all())
+    True
+    """
+
+    form: ClassVar[str] = "that of the last cell, then those of the cells below"
+
+    def __init__(self, *cells: Cell[Any, Any], dropout: float = 0.0, name: str | None = None) -> None:
+        set_name(self, name)
+        # A TreeLSTM takes the states of children, not its own.
+        if len(cells) < 2 or not all(
+            isinstance(cell, Cell) and not hasattr(cell, "children") for cell in cells
+        ):
+            reason = f"it takes two cells or more, such as ar.LSTMCell(128), got {cells!r:.200}"
+            raise wrong_argument(self.kind, reason)
+        self.cells, self.dropout = cells, CHECKS["dropout"][0](self.kind, "rate", dropout)
+        self.size = cells[-1].size
+        self.effect = self.dropout > 0 or any(cell.effect for cell in cells)
+
+    @property
+    def state(self) -> T.Tuple:
+        """The type of the state: of the last cell, then of the cells below it."""
+        *below, last = (cell.state for cell in self.cells)
+        return T.Tuple((*(last.items if isinstance(last, T.Tuple) else (last,)), *reversed(below)))
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        self.x_of(input)
+        return ()
+
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike, state: tuple[Any, ...]) -> Any:
+        below = state[1 - len(self.cells) :]
+        last = state[: -len(below)] if isinstance(self.cells[-1].state, T.Tuple) else state[0]
+        after: list[Any] = []
+        for cell, before in zip(self.cells, (*reversed(below), last), strict=True):
+            after.insert(0, cell.of_example(self.dropped(x) if after else x, before))
+            x = after[0][0] if isinstance(after[0], tuple) else after[0]
+        return (*(after[0] if isinstance(after[0], tuple) else after[:1]), *after[1:])
+
+    def arguments(self) -> list[str]:
+        return [*map(repr, self.cells), *[f"dropout={self.dropout}"] * (self.dropout > 0)]

@@ -26,7 +26,17 @@ from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
-from arrows.ops import Attributes, Context, Primitive, ShapeError, TensorLike, bind, constant_array
+from arrows.ops import (
+    Attributes,
+    Context,
+    Parameter,
+    Primitive,
+    ShapeError,
+    TensorLike,
+    Weight,
+    bind,
+    constant_array,
+)
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers, message, types as T
 
 if TYPE_CHECKING:
@@ -47,6 +57,11 @@ _DRAWS: dict[str, core.AnyBlock] = {
 def _dropout(rate: float) -> core.AnyBlock:
     """The function that stands for dropout."""
     return core.Function(lambda x: ops.dropout(x, rate), name="dropout")
+
+
+def _kept(x: Any) -> tuple[Any, ...]:
+    """What stands in a signature for an operand that is part of the operation: a number or a parameter."""
+    return x.__class__, x if isinstance(x, Weight) else x or repr(x)
 
 
 _PLAIN = {type(None), bool, int, str, bytes, float}
@@ -171,6 +186,8 @@ class LazyBatch(Context):
             return number
         if dtype is None and value.__class__ is float:
             return self._read(self.net.float_entrance, value)
+        if isinstance(value, Weight):
+            return self.parameter(value, value.spec)
         if isinstance(value, LazyTensor):
             if value.context is not self:
                 raise foreign(value)
@@ -217,6 +234,15 @@ class LazyBatch(Context):
         if not isinstance(type, T.Tensor):
             raise ArrowTypeError(f"there are no zeros of {type}: only of tensors, and of tuples of such")
         return self.constant(np.zeros(type.shape, type.dtype))
+
+    def parameter(self, owner: object, spec: Parameter) -> LazyTensor:
+        # As the operand of an operation it is part of that; here it is a node, which the batch has once.
+        block = self.net.values.get(id(owner))
+        if block is None:
+            read: Any = partial(ops.parameter, owner, spec)
+            block = self.net.values[id(owner)] = core.Function(read, name="parameter")
+        value: LazyTensor = self.call_block(block, ())
+        return value
 
     def whole(self, x: object) -> LazyTensor:
         """The tensor of a plain value, or of the value of a constant, which is read as data once."""
@@ -452,6 +478,8 @@ class LazyBatch(Context):
                     after = after[x.origin]
                 elif kind in _NUMBERS:
                     after = after[kind, x or repr(x)]
+                elif kind is Weight:
+                    after = after[kind, x]
                 else:
                     return None
             return self.visit(site := after[None], (site.number, *ids))
@@ -466,7 +494,7 @@ class LazyBatch(Context):
         every: list[Any] = []
         for number, x in enumerate(operands):
             if isinstance(x, TensorLike):
-                if x.context is not self:
+                if not isinstance(x, Weight) and x.context is not self:
                     self.refuse_mixture(primitive)
             else:
                 x = x.item() if isinstance(x, np.generic) else x  # NumPy's number, such as a mean of rewards
@@ -475,7 +503,7 @@ class LazyBatch(Context):
                     x = self._beside(primitive, operands, x)
             every.append(x)
         tensors = [x for x in every if isinstance(x, LazyTensor)]
-        signature = [x.origin if isinstance(x, LazyTensor) else (x.__class__, x or repr(x)) for x in every]
+        signature = [x.origin if isinstance(x, LazyTensor) else _kept(x) for x in every]
         call = callee, *signature
         site = self.known.get(call) or self.known.get((*call, *place))
         if site is None:
@@ -500,7 +528,7 @@ class LazyBatch(Context):
 
         An array is read as `tensor` reads it, so that an operation takes NumPy's float64 beside float32.
         """
-        beside = [x for x in operands if isinstance(x, LazyTensor)]
+        beside = [x for x in operands if isinstance(x, TensorLike)]
         try:
             array = constant_array(value, beside[0].type)
         except ShapeError as error:
@@ -552,6 +580,7 @@ class LazyBatch(Context):
         ids: list[int] = []
 
         def take(x: object) -> None:
+            x = self.tensor(x) if isinstance(x, Weight) else x
             if isinstance(x, LazyTensor):
                 if x.context is not self:
                     raise foreign(x, line())

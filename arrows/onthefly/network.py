@@ -18,9 +18,12 @@ from arrows.engine.reading import IndexPort, index_ports
 from arrows.engine.running import Executor, ExecutorChoices
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
+from arrows.layers import initializers
+from arrows.layers.arguments import CHECKS
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.learner import LearnerOnTheFly
+from arrows.ops import Initializer, Parameter, Weight
 from arrows.typesys import SourceLine, answers, is_inside, message, types as T
 
 R = TypeVar("R")
@@ -97,6 +100,7 @@ class OnTheFly:
         self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: dict[int, object] = {}
+        self.values: dict[int, core.AnyBlock] = {}  # by identity of a parameter: what gives its value
         self._anew: Counter[SourceLine] = Counter()
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
@@ -113,6 +117,42 @@ class OnTheFly:
             gradients: keep the values that gradients need; without them, a batch takes less memory.
         """
         return LazyBatch(self, training=training, gradients=gradients)
+
+    def parameter(
+        self, shape: object, *, name: str | None = None, initializer: Initializer = initializers.zeros
+    ) -> Any:
+        """A parameter that is an operand by itself: a bias, a matrix, a first state.
+
+        It stands in batches and in Functions as a tensor does; `b()` is its value there as one.  An operation
+        on it keeps it within itself, so `x @ w` is one product for all of a batch.
+
+        Args:
+            shape: sizes of the axes; a number for a vector.
+            name: the name in messages, and of the parameter: `name/value`.
+            initializer: first values, one of `arrows.initializers`.
+
+        Raises:
+            ArrowTypeError: not a shape or not an initializer; another layer or parameter has the name.
+            ArrowValueError: the initializer gives another shape; the parameters that were given or loaded
+                lack it, or hold one of another shape.
+
+        Example:
+            >>> import arrows as ar
+            >>> net = ar.OnTheFly()
+            >>> w = net.parameter((2, 3), name="w", initializer=ar.initializers.ones)
+            >>> b = net.parameter(3, name="b")
+            >>> with net.batch() as g:
+            ...     (g.tensor([1.0, 2.0]) @ w + b).numpy().tolist(), sorted(net.params)
+            ([3.0, 3.0, 3.0], ['b/value', 'w/value'])
+        """
+        check, words = CHECKS["initializer"]
+        check("a parameter", words, initializer)
+        type = T.Tensor(shape if isinstance(shape, (tuple, list)) else (shape,), self.float_type or "float32")
+        spec = Parameter("value", type.shape, type.dtype, initializer)
+        weight = Weight(spec, name)
+        with self.lock.mutex:
+            self.params.ensure(weight, spec)
+        return weight
 
     def learner(self, function: Callable[[LazyBatch, Any], Any]) -> LearnerOnTheFly:
         """A function of one example as a model that `arrows.training.train` takes.

@@ -46,6 +46,7 @@ from arrows.ops.context import (
     Context as Context,
     Initializer as Initializer,
     Parameter as Parameter,
+    Weight as Weight,
     collect as collect,
     constant_array as constant_array,
     in_own_context as in_own_context,

@@ -238,6 +238,44 @@ def parameter(owner: object, spec: Parameter) -> TensorLike:
     return context.parameter(owner, spec)
 
 
+class Weight(TensorLike):
+    """A parameter that is an operand by itself: `x @ w` computes with the values that a model has for it.
+
+    Args:
+        spec: what it is.
+        name: the name of the parameter, before the slash; None: a number, as for a layer.
+
+    >>> Weight(Parameter("value", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape))).shape
+    (3,)
+    """
+
+    rows = INVARIANT
+
+    def __init__(self, spec: Parameter, name: str | None = None) -> None:
+        self.spec, self.name, self.site = spec, name, SourceLine.here()
+
+    @property
+    def type(self) -> Tensor:
+        """Its shape and element type."""
+        return self.spec.type
+
+    @property
+    def context(self) -> Context:
+        """The function or the batch that the code runs in."""
+        context = innermost()
+        if context is None:
+            reason = f"{self!r} has no value here, outside of any batch or function"
+            raise ShapeError(reason, hint='its numbers are net.params["NAME/value"]')
+        return context
+
+    def __call__(self) -> TensorLike:
+        """Its value, a tensor of the function or the batch that the code runs in."""
+        return self.context.parameter(self, self.spec)
+
+    def __repr__(self) -> str:
+        return f"the parameter {self.name or 'made'} ({self.type}, {self.site})"
+
+
 class FunctionContext(Context):
     """Base of the contexts in which a Function runs; `with context:` makes it the innermost one.
 
@@ -337,6 +375,8 @@ def _tensors(
     if primitive.elementwise:
         rank = builtins.max([x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))], default=0)
     for x in operands:
+        if isinstance(x, Weight):
+            x = context.parameter(x, x.spec)
         if not isinstance(x, TensorLike):
             try:
                 beside = beside or type_beside(*operands)
@@ -463,7 +503,7 @@ _NUMBERS = {float: T.Tensor(()), int: T.Tensor((), "int32")}
 
 def _leaf(item: object, context: Context, name: str) -> TensorLike:
     if isinstance(item, TensorLike):
-        return item
+        return context.parameter(item, item.spec) if isinstance(item, Weight) else item
     try:
         return context.constant(constant_array(item, _NUMBERS.get(type(item))))
     except ShapeError:

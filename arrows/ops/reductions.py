@@ -140,14 +140,31 @@ def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     _softmax_kernel,
     lambda g, result, x, axis: (result * (g - sum_along(g * result, axis, keepdims=True)),),
 )
-def softmax(x: Operand, axis: int = -1) -> TensorLike:
+def softmax(x: Operand, axis: int = -1, where: Operand | None = None) -> TensorLike:
     """exp(x) / sum(exp(x)) along an axis, without overflow.
+
+    Args:
+        x: floating numbers.
+        axis: along which the results sum to 1.
+        where: truth values that broadcast to x; the result is 0, without a gradient, where they are false,
+            so all of it where none is true.
 
     >>> import numpy as np
     >>> softmax(np.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
+    >>> softmax(np.array([3.0, 3.0, 9.0]), where=np.array([True, True, False])).tolist()
+    [0.5, 0.5, 0.0]
     """
-    return bind(get("softmax"), x, axis=negative_axis("softmax", axis, len(shape_of(x))))
+    return _allowed("softmax", x, axis, where, 0.0)
+
+
+def _allowed(name: str, x: Operand, axis: int, allowed: Operand | None, other: float) -> TensorLike:
+    """Softmax or its logarithm over the allowed numbers; `other` is the result for the others."""
+    if allowed is not None:
+        x = where(allowed, x, -np.inf)
+    result = bind(get(name), x, axis=negative_axis(name, axis, len(shape_of(x))))
+    # No gradient enters by the others, nor by the not-a-number of a row without allowed ones.
+    return result if allowed is None else where(allowed, result, other)
 
 
 def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
@@ -164,14 +181,21 @@ def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     _log_softmax_kernel,
     lambda g, result, x, axis: (g - exp(result) * sum_along(g, axis, keepdims=True),),
 )
-def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
+def log_softmax(x: Operand, axis: int = -1, where: Operand | None = None) -> TensorLike:
     """log(softmax(x)) along an axis, without overflow.
+
+    Args:
+        x, axis: as of `softmax`.
+        where: truth values that broadcast to x; the result is -inf, without a gradient, where they are false,
+            so all of it where none is true.
 
     >>> import numpy as np
     >>> log_softmax(np.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]
+    >>> log_softmax(np.array([0.0, 9.0]), where=np.array([True, False])).tolist()
+    [0.0, -inf]
     """
-    return bind(get("log_softmax"), x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
+    return _allowed("log_softmax", x, axis, where, -np.inf)
 
 
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:

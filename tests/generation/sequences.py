@@ -256,6 +256,9 @@ def gated(build: Build, depth: int) -> Piece:
         )
         return Piece(ar.Map(element.block) >> ar.RNN(cell) >> ar.GetItem(1), data)
     cell = lstm(build)
+    if build.one_of(False, True):
+        gru = build.layer("upper", lambda: ar.GRUCell(WIDTH))
+        cell = build.layer("stack", lambda: ar.Stacked(cell, gru))
     # a Fold hands (state, element), a cell takes (x, state)
     step = (ar.GetItem(1) & ar.GetItem(0)) >> cell
     return Piece(ar.Map(element.block) >> ar.Fold(step, ar.Zeros(cell.state)) >> ar.GetItem(0), data)

@@ -12,11 +12,10 @@ from hypothesis import given, strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.ops import RowSparse, trace
+from arrows.ops import RowSparse
 from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 from arrows.typesys import ArrowTypeError, types as T
-from tests.agree import agree
 from tests.compare import close
 from tests.profile import draws
 from tests.reference_gradients import value_and_grad
@@ -84,13 +83,8 @@ def test_copies_stay_tied(copied: Any) -> None:
     [
         ([3], "the rows of embed are float32[2], and attend takes a vector like them, not float32[3]"),
         ([3], "hint put ar.FC(2) before it"),
-        (
-            T.Tensor((), "int32"),
-            "a vector like them, not int32",
-        ),
-        ([], "attend takes a vector like them, not float32"),
+        (T.Tensor((), "int32"), "a vector like them, not int32"),
         ([2, 2, 2], "attend takes a vector like them, not float32[2, 2, 2]"),
-        (T.Tensor((2,), "float64"), "attend takes a vector like them, not float64[2]"),
         (T.Tensor((2,), "int32"), 'a vector like them, not int32[2] hint cast it: x.cast("float32")'),
         (([2], [2]), "attend takes one vector of size 2, not 2 inputs"),
         (T.Input(), "a function takes tensors, and the input is a Python object"),
@@ -111,15 +105,6 @@ def language_model(table: Any) -> Any:
     first, rest = ar.InputTransform(lambda s: s[:-1]), ar.InputTransform(lambda s: s[1:])
     states = first >> words >> ar.Map(table) >> ar.RNN(cell, ar.Zeros([size])) >> ar.GetItem(0)
     return (states & rest >> words) >> ar.ZipWith(table.attend * ar.Identity() >> xent) >> ar.Sum()
-
-
-def test_a_language_model_agrees_with_the_reference() -> None:
-    agree(language_model(ar.Embedding(5, 3)), [[1, 2, 3, 2], [4], [], [0, 0]])
-
-
-def test_it_is_one_product() -> None:
-    t = trace(ar.Embedding(3, 2).attend.of_example, T.Tensor((2,)))
-    assert [e.primitive.name for e in t.equations] == ["matmul"]
 
 
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +15,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.training import AdamW, load, save
 from tests.compare import close
 from tests.onthefly.said import said
 
@@ -26,10 +28,8 @@ from tests.onthefly.said import said
         lambda h, x: h.tensor(x),
         lambda h, x: h.value_and_grad(x),
         lambda h, x: h.sum([h.tensor(1.0), x]),
-        lambda h, x: h.sum([x, x]),
         lambda h, x: ar.FC(2)(h.tensor([1.0]), x),
         lambda h, x: ar.LSTMCell(2)(h.tensor([1.0]), (x, x)),
-        lambda h, x: h(ar.Sum(), [x, x]),
         lambda h, x: h(ar.Map(ar.Sum()), [[x, x]]),
         lambda h, x: h.run_all([yielding(x)]),
     ],
@@ -86,12 +86,6 @@ def test_numbers_with_tensors_among_them_are_refused():
                 "  hint  ops.stack makes a tensor of tensors"
             )
         assert not g.timelines
-
-
-def test_a_layer_without_a_batch():
-    with pytest.raises(ar.ArrowTypeError) as error:
-        ar.Embedding(3, 2)(1)
-    assert "on lazy tensors, inside of net.batch()" in said(error)
 
 
 OVER = (
@@ -151,7 +145,7 @@ def test_batches_end_in_any_order():
         assert embed(1).context is h
         h.__exit__(None, None, None)
         assert embed(1).context is i
-    with pytest.raises(ar.ArrowTypeError):
+    with pytest.raises(ar.ArrowTypeError, match=r"on lazy tensors, inside of net\.batch"):
         embed(1)
 
 
@@ -349,14 +343,40 @@ def test_nothing_may_be_asked_for() -> None:
         assert float(x) == float(x) == 2 and len(g.timelines) == 1
 
 
-def test_a_parameter_by_itself_and_scores_of_what_is_allowed() -> None:
-    bias = ar.Constant([0.0, 1.0, 0.0], trainable=True, name="bias")
-    with ar.OnTheFly().batch() as g:
-        scores = g.tensor([1.0, 2.0, 3.0]) + g(bias, None)
-        allowed = ops.log_softmax(ops.where(np.array([True, False, True]), scores, -np.inf))
-        np.testing.assert_allclose(np.exp(allowed.numpy()), [0.11920292, 0, 0.88079708], rtol=1e-5)
-        _, gradients = g.value_and_grad(ops.pick(allowed, 2))
-    np.testing.assert_allclose(gradients["bias/value"], [-0.11920292, 0, 0.11920292], rtol=1e-5)
+def test_a_parameter_stands_by_itself(tmp_path: Path) -> None:
+    net, x = ar.OnTheFly(), np.array([1.0, -2.0], "float32")
+    w, b = (
+        net.parameter((2, 3), name="w", initializer=ar.initializers.normal(1.0)),
+        net.parameter(3, name="b"),
+    )
+    whole = ar.Function(lambda x: ops.tanh(x @ w + b))
+    ways = [whole, lambda x: ops.tanh(x @ w + b), lambda x: ops.tanh(x @ w() + b())]
+    optimizer = AdamW(0.1, weight_decay={"w/*": 0.1})
+    for way in ways * 2:
+        y = np.tanh(x @ net.params["w/value"] + net.params["b/value"])
+        with net.batch() as g:
+            loss = ops.sum(g.sum([way(g.tensor(x)), way(g.tensor(x * 1))]))
+            _, grads = g.value_and_grad(loss)
+            np.testing.assert_allclose(grads["b/value"], 2 - 2 * y**2, atol=1e-5)
+            np.testing.assert_allclose(grads["w/value"], np.outer(x, 2 - 2 * y**2), atol=1e-5)
+            assert not (ar.Sum()([b, -b, ops.concat([b[:1], b[1:]])]) + b - 2.0 * b).numpy().any()
+            np.testing.assert_array_equal(g.numpy([b])[0], net.params["b/value"])
+            g.train_step(loss, optimizer)
+    save(net, tmp_path / "net")
+    fresh, other = ar.OnTheFly(seed=1), ar.OnTheFly(seed=1)
+    load(fresh, tmp_path / "net")
+    load(other, tmp_path / "net")
+    for attempt, words in (
+        (lambda: other.parameter((3, 2), name="w"), "cannot use parameter 'w/value' as it was loaded"),
+        (lambda: net.parameter(4, name="b"), "name the parameters of two layers 'b'\n  one was made at LINE"),
+        (lambda: net.parameter("x"), "a size must be an integer, not 'x'"),
+        (lambda: b + 1.0, "the parameter b (float32[3], LINE) has no value here"),
+    ):
+        with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError)) as raised:
+            attempt()
+        assert words in said(raised)
+    fresh.parameter((2, 3), name="w")
+    assert np.array_equal(fresh.params["w/value"], net.params["w/value"])
 
 
 def test_a_network_keeps_nothing_of_a_batch_that_is_over() -> None:

@@ -50,10 +50,7 @@ ERRORS: list[tuple[Any, str]] = [
         lambda g, x, y, i: g.constant(np.ma.masked_array([1.0, 2.0], [0, 1])),
         "array float64[2] with masked elements: fill them first, x.filled(0)",
     ),
-    (
-        lambda g, x, y, i: g.constant([x, x]),
-        "a value at LINE there are tensors among its numbers",
-    ),
+    (lambda g, x, y, i: g.constant([x, x]), "a value at LINE there are tensors among its numbers"),
     (lambda g, x, y, i: g.tensor(2**40), "does not fit int32 (-2147483648 to 2147483647) hint name another"),
     (lambda g, x, y, i: g.tensor([1.5], "int32"), "expected int at [0], got 1.5 hint name another element t"),
     (lambda g, x, y, i: x[[1, 0]], "hint rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))"),
@@ -63,10 +60,7 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda g, x, y, i: x[0] in [x[1], x], "`value = yield x` in a generator that g.run_all runs"),
     (lambda g, x, y, i: ["a"][i[0]], "is no Python integer before it is computed hint int(x) waits for it;"),
     (lambda g, x, y, i: np.exp2(x), "lazy tensor (float32[2]) hint numpy.exp2(x.numpy()) waits for its valu"),
-    (
-        lambda g, x, y, i: f"{x:.3f}",
-        "cannot take item() of float32[2] at LINE only a tensor of one el",
-    ),
+    (lambda g, x, y, i: f"{x:.3f}", "cannot take item() of float32[2] at LINE only a tensor of one el"),
     (lambda g, x, y, i: g.zeros((2, 3)), "'int32', or a tuple of these hint a shape is a list: [2, 3]"),
     (lambda g, x, y, i: g.zeros(ar.types.Input()), "there are no zeros of Input: only of tensors, and of tu"),
     (lambda g, x, y, i: g(ar.Vector(2), [1, 2], [3, 4]), "hint several examples: [g(block, x) for x in exa"),

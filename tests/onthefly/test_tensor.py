@@ -64,11 +64,7 @@ def test_tensors_of_a_function_and_of_a_batch_do_not_mix():
     with net.batch() as g:
         x = g.tensor([1.0, 2.0])
         ar.Function(lambda a: (kept.append(a), a)[1])(x)
-        for mix in (
-            lambda: ar.Function(lambda a: a * x)(x),
-            lambda: kept[0] * x,
-            lambda: x - kept[0],
-        ):
+        for mix in (lambda: ar.Function(lambda a: a * x)(x), lambda: kept[0] * x, lambda: x - kept[0]):
             with pytest.raises(ar.ArrowTypeError) as error:
                 mix()
             assert "its operands belong to different batches, or one of them to a Function" in str(

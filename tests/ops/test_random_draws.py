@@ -28,8 +28,7 @@ def tree(me: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("device", "schedule"),
-    [*(("cpu", schedule) for schedule in SCHEDULES), ("fake-kernels", "strata")],
+    ("device", "schedule"), [*(("cpu", schedule) for schedule in SCHEDULES), ("fake-kernels", "strata")]
 )
 def test_a_batch_draws_what_the_reference_draws(device: str, schedule: str) -> None:
     """As random blocks do too; in a recursion here, in another order, at another step."""

@@ -109,8 +109,7 @@ def test_what_is_drawn_is_told(function: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "coin",
-    [lambda x: x + int(np.random.randint(2)), lambda x: x * 2 if random.random() < 0.5 else x],
+    "coin", [lambda x: x + int(np.random.randint(2)), lambda x: x * 2 if random.random() < 0.5 else x]
 )
 def test_a_coin_is_told(coin: Any) -> None:
     with pytest.raises(ShapeError, match="gives other numbers"):
@@ -150,11 +149,7 @@ def test_another_global_generator() -> None:
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x + np.random.default_rng(7).normal(),
-        lambda x: x + next(iter([1, 2])),
-    ],
+    "function", [lambda x: x + np.random.default_rng(7).normal(), lambda x: x + next(iter([1, 2]))]
 )
 def test_numbers_that_are_the_same_each_time(function: Any) -> None:
     trace(function, T.Tensor((3,)))

@@ -66,8 +66,7 @@ def test_wide_products_are_those_of_blas() -> None:
 
 
 @pytest.mark.parametrize(
-    "shapes",
-    [((2, 9000), (9000,)), ((9000,), (9000, 3)), ((9000,), (9000,)), ((0, 9000), (9000, 3))],
+    "shapes", [((2, 9000), (9000,)), ((9000,), (9000, 3)), ((9000,), (9000,)), ((0, 9000), (9000, 3))]
 )
 def test_products_of_long_rows(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     a, b = (numbers("equal", *shape) for shape in shapes)

@@ -80,7 +80,7 @@ class LayerNames:
 
 
 def _site(owner: object) -> str:
-    return str(owner.site) if isinstance(owner, Block) else "an unknown place"
+    return str(getattr(owner, "site", "an unknown place"))
 
 
 class SharedArrays:
