@@ -6,7 +6,6 @@ trees, each of another shape, in turns. Nothing is prepared: reading the tree be
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -25,12 +24,11 @@ from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
 from benchmarks.datasets import VOCABULARY, random_tree
 from benchmarks.report import Result
-from benchmarks.task import Setting, copies
+from benchmarks.task import JIT, Setting, copies
 from benchmarks.timing import limited_to
 
 STATE, WORDS = 150, 20
 TREES = {"full": 500, "quick": 100, "tiny": 10}
-JIT = ["arrows-jit"] * bool(importlib.util.find_spec("numba"))
 SYSTEMS = ["arrows", *JIT, "numpy-hand", *["torch-nodewise"] * installed]
 
 

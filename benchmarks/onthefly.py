@@ -18,7 +18,7 @@ from benchmarks.baselines import pytorch
 from benchmarks.baselines.treelstm_torch import TorchNodewise
 from benchmarks.datasets import load_trees, vocabulary
 from benchmarks.ports import SCHEDULES, ported
-from benchmarks.task import RATE, Setting, Task, copies, train_steps
+from benchmarks.task import JIT, RATE, Setting, Task, copies, train_steps
 
 
 def tasks(setting: Setting) -> Iterator[Task]:
@@ -28,14 +28,14 @@ def tasks(setting: Setting) -> Iterator[Task]:
     words = vocabulary(trees)
     size = 4 if tiny else 300
     model = ar.compile(sentiment(words, size=size).learn, loss="loss", jit=False)
-    options: dict[str, Any] = {"params": copies(model), "jit": False}
+    params = copies(model)
     program = programs.tree_lstm(words, size=size)
     systems = {
-        system: programs.training(ar.OnTheFly(schedule=schedule, **options), program, trees)
-        for system, schedule in SCHEDULES.items()
+        name: programs.training(ar.OnTheFly(schedule=way, jit=name in JIT, params=params), program, trees)
+        for name, way in SCHEDULES.items()
     }
     if pytorch.installed:
-        hand = TorchNodewise(options["params"], words)
+        hand = TorchNodewise(params, words)
         systems["torch-one-by-one"] = lambda batch: hand.one_by_one([[trees[i]] for i in batch], rate=RATE)
     systems["block"] = train_steps(model, trees)
     batch = 3 if tiny else 64

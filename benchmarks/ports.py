@@ -23,10 +23,11 @@ from arrows.onthefly import LazyBatch, LazyTensor
 from benchmarks import programs
 from benchmarks.baselines import dynet, pytorch, torch_programs
 from benchmarks.datasets import Ints, load_sentences, numbered, vocabularies
-from benchmarks.task import Setting, System, Task, copies
+from benchmarks.task import JIT, Setting, System, Task, copies
 
 PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
-SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda", "one-by-one": "none"}
+SCHEDULES = dict.fromkeys(["arrows", *JIT], "strata")
+SCHEDULES |= {"depth": "depth", "agenda": "agenda", "one-by-one": "none"}
 SCHEDULED = ("tagger", "parser")  # as in Neubig et al. (2017)
 TEXT = 60  # letters of a text, at most
 SAMPLE = 30  # letters that the language model writes
@@ -68,11 +69,11 @@ def ported(
     first, steps = ar.OnTheFly(jit=False), _writing if name == "writer" else programs.training
     steps(first, program, examples)(np.arange(min(20, len(examples))))  # makes all parameters
 
-    def net(schedule: str = "strata") -> ar.OnTheFly:
-        return ar.OnTheFly(jit=False, params=copies(first), schedule=schedule)
+    def net(system: str = "arrows") -> ar.OnTheFly:
+        return ar.OnTheFly(jit=system in JIT, params=copies(first), schedule=SCHEDULES[system])
 
-    schedules = list(SCHEDULES) if setting.scale == "full" and name in SCHEDULED else ["arrows"]
-    systems = {system: steps(net(SCHEDULES[system]), program, examples) for system in schedules}
+    schedules = list(SCHEDULES) if setting.scale == "full" and name in SCHEDULED else ["arrows", *JIT]
+    systems = {system: steps(net(system), program, examples) for system in schedules}
     systems |= {system: steps(net(), variant, examples) for system, variant in variants.items()}
     if dynet.PYTHON is not None:
         systems["dynet"] = dynet.system(name, copies(first), examples)

@@ -16,6 +16,7 @@ from benchmarks.datasets import Ints
 from benchmarks.networks import AnyBlock
 
 RATE = 0.01  # the learning rate of every system
+JIT = ["arrows-jit"] * bool(importlib.util.find_spec("numba"))
 
 System = Callable[[Ints], Any]
 """Runs a batch, given the numbers of its examples; returns its loss or its results."""
@@ -50,8 +51,7 @@ class Setting:
             return {"arrows": ar.compile(block, device=self.device, **options)}
         models = {"arrows": ar.compile(block, jit=False, **options)}
         options["params"] = models["arrows"].params
-        if importlib.util.find_spec("numba") is not None:
-            models["arrows-jit"] = ar.compile(block, jit=True, **options)
+        models |= {name: ar.compile(block, jit=True, **options) for name in JIT}
         if one_by_one and not self.ours:
             models["one-by-one"] = ar.compile(block, jit=False, schedule="none", **options)
         return models
