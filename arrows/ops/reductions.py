@@ -187,7 +187,7 @@ def log_softmax(x: Operand, axis: int = -1, where: Operand | None = None) -> Ten
     Args:
         x, axis: as of `softmax`.
         where: truth values that broadcast to x; the result is -inf, without a gradient, where they are false,
-            so all of it where none is true.
+            so all of it where none is true. 0 times -inf is not a number: sum only what is allowed.
 
     >>> import numpy as np
     >>> log_softmax(np.array([1000.0, 0.0])).tolist()
