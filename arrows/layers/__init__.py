@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from arrows.layers import initializers as initializers
+from arrows.layers.arguments import CHECKS as CHECKS
 from arrows.layers.cells import LSTMCell as LSTMCell, Stacked as Stacked
 from arrows.layers.conv1d import Conv1d as Conv1d
 from arrows.layers.dropout import Dropout as Dropout

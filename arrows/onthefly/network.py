@@ -18,8 +18,7 @@ from arrows.engine.reading import IndexPort, index_ports
 from arrows.engine.running import Executor, ExecutorChoices
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
-from arrows.layers import initializers
-from arrows.layers.arguments import CHECKS
+from arrows.layers import CHECKS, initializers
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.learner import LearnerOnTheFly
