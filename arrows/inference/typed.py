@@ -339,18 +339,7 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
 
 def outermost_first(root: Occurrence) -> list[Occurrence]:
     """Lists all occurrences, each once and before its parts, in the order of the expression."""
-    order: list[Occurrence] = []
-    seen: set[int] = set()
-    todo = [(root, False)]
-    while todo:
-        occurrence, parts_done = todo.pop()
-        if parts_done:
-            order.append(occurrence)
-        elif id(occurrence) not in seen:
-            seen.add(id(occurrence))
-            todo.append((occurrence, True))
-            todo.extend((part, False) for part in occurrence.parts)
-    return order[::-1]
+    return T.postorder(root, lambda x: x.parts, set())[::-1]
 
 
 # From occurrences to the typed tree

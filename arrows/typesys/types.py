@@ -11,13 +11,16 @@ Element types have names, as NumPy has them.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence as AnySequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence as AnySequence
 from contextlib import suppress
-from typing import Any, NoReturn, Self, TypeAlias
+from operator import attrgetter
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+
+N = TypeVar("N")
 
 FLOATS = ("float16", "float32", "float64")
 DTYPES = frozenset(
@@ -473,19 +476,24 @@ def parts(t: Type) -> Iterator[Type]:
         todo.extend(reversed(t.children))
 
 
-def parts_first(t: Type) -> Iterator[Type]:
-    """Every type inside `t` and `t` itself, once by identity, children before parents."""
-    done: set[int] = set()
-    todo = [t]
+def postorder(root: N, parts: Callable[[N], Iterable[N]], seen: set[int]) -> list[N]:
+    """Lists all that is inside of `root` once and after its parts, but for what has been seen before."""
+    order: list[N] = []
+    todo = [(root, False)]
     while todo:
-        x = todo[-1]
-        if id(x) in done:
-            todo.pop()
-        elif missing := [c for c in x.children if id(c) not in done]:
-            todo.extend(missing)
-        else:
-            done.add(id(todo.pop()))
-            yield x
+        x, ready = todo.pop()
+        if ready:
+            order.append(x)
+        elif id(x) not in seen:
+            seen.add(id(x))
+            todo.append((x, True))
+            todo.extend((part, False) for part in parts(x))
+    return order
+
+
+def parts_first(t: Type) -> list[Type]:
+    """Every type inside `t` and `t` itself, once by identity, children before parents."""
+    return postorder(t, attrgetter("children"), set())
 
 
 def leaves(t: Type) -> list[Tensor]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from arrows.combinators.base.printing import Spelling, pieces_of
+from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
@@ -31,17 +32,9 @@ def parts_first(block: AnyBlock) -> list[AnyBlock]:
     seen: set[int] = set()
     roots = [block]
     while roots:
-        todo: list[tuple[AnyBlock, bool]] = [(roots.pop(), False)]
-        while todo:
-            x, ready = todo.pop()
-            if ready:
-                order.append(x)
-            elif id(x) not in seen:
-                seen.add(id(x))
-                todo.append((x, True))
-                todo.extend((p, False) for p in reversed(x.parts))
-                if x.definition is not None:
-                    roots.append(x.definition)
+        inside = T.postorder(roots.pop(), lambda x: reversed(x.parts), seen)
+        order += inside
+        roots += [x.definition for x in inside if x.definition is not None]
     return order
 
 
