@@ -11,6 +11,7 @@ what depends on examples alone is checked when these are read, and what the mode
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from operator import index as as_int
 from typing import Any, SupportsIndex, TypeAlias
@@ -250,15 +251,35 @@ Key: TypeAlias = tuple[int | Span, ...]
 
 
 def _item(item: object) -> Any:
-    """What stands in a key of NumPy's: an integer, a slice, None or `...`; else a ShapeError."""
-    if item.__class__ is int or item is None or item is Ellipsis or isinstance(item, slice):
+    """What stands in a key: an integer, the arguments of a slice, None or `...`; else a ShapeError."""
+    if item.__class__ is int or item is None or item is Ellipsis:
         return item
+    if isinstance(item, slice):
+        return tuple(n if n is None else _item(n) for n in (item.start, item.stop, item.step))
     if isinstance(item, (bool, np.ndarray)) or not isinstance(item, SupportsIndex):
         raise ShapeError(
             f"index: expected integers and slices, got {type(item).__name__}",
             hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
         )
     return as_int(item)
+
+
+@lru_cache(maxsize=1024)  # a loop on the fly takes the same parts of its tensors again and again
+def _places(shape: tuple[int, ...], items: tuple[Any, ...]) -> tuple[Key, tuple[int, ...]]:
+    """The key of a tensor of a shape, from what `_item` gives; and the shape of the part."""
+    key = tuple(slice(*item) if isinstance(item, tuple) else item for item in items)
+    try:
+        part = _without_numbers(shape)[key].shape
+    except IndexError as error:
+        raise ShapeError(str(error)) from None
+    used = [item for item in key if item is not None]
+    if Ellipsis in used:
+        place = used.index(Ellipsis)
+        used[place : place + 1] = [slice(None)] * (len(shape) - len(used) + 1)
+    entries = [_entry(item, size) for item, size in zip(used, shape, strict=False)]
+    while entries and entries[-1] == (0, shape[len(entries) - 1], 1):
+        entries.pop()
+    return tuple(entries), part
 
 
 def _entry(item: int | slice, size: int) -> int | Span:
@@ -303,19 +324,9 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """
     if isinstance(key, TensorLike):
         return lookup(x, key)
-    items = [_item(item) for item in (key if isinstance(key, tuple) else (key,))]
-    try:
-        shape = _without_numbers(x.shape)[tuple(items)].shape
-    except IndexError as error:
-        raise ShapeError(str(error)) from None
-    used = [item for item in items if item is not None]
-    if Ellipsis in used:
-        place = used.index(Ellipsis)
-        used[place : place + 1] = [slice(None)] * (x.ndim - len(used) + 1)
-    entries = [_entry(item, size) for item, size in zip(used, x.shape, strict=False)]
-    while entries and entries[-1] == (0, x.shape[len(entries) - 1], 1):
-        entries.pop()
-    part = bind(get("index"), x, key=tuple(entries)) if entries or not isinstance(x, TensorLike) else x
+    items = tuple(map(_item, key)) if isinstance(key, tuple) else (_item(key),)
+    entries, shape = _places(x.shape, items)
+    part = bind(get("index"), x, key=entries) if entries or not isinstance(x, TensorLike) else x
     return reshape(part, shape) if None in items else part
 
 

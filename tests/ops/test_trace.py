@@ -230,6 +230,7 @@ REFUSED = [
     (lambda x: x[3], V3, r"index 3 is out of bounds for axis 0 with size 3"),
     (lambda x: x[0, 0], V3, r"too many indices for array: array is 1-dim"),
     (lambda x: x["a"], V3, r"index: expected integers and slices, got str"),
+    (lambda x: x[1] + x[1:] + x[1.0:], V3, r"index: expected integers and slices, got float"),
     (lambda x: x[x], V3, r"gather\(x, i\) or x\[i\] takes integers as an index, not float32\[3\]"),
     (lambda x: x.reshape(2, 2), V3, r"reshape: \[3\] has 3 elements and does not fit into \[2, 2\]"),
     (lambda x: x.sum(axis=(0, 0)), V3, r"sum: an axis occurs twice"),
