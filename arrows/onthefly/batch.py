@@ -21,7 +21,7 @@ from arrows.onthefly.collector import pause_collector, resume_collector
 from arrows.onthefly.gradients import differentiate, take_step
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
-from arrows.onthefly.operands import Elements, Known, flatten, foreign, read, type_of
+from arrows.onthefly.operands import Elements, Known, flatten, foreign, nested, read, type_of
 from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
@@ -64,6 +64,8 @@ def _kept(x: Any) -> tuple[Any, ...]:
     return x.__class__, x if isinstance(x, Weight) else x or repr(x)
 
 
+_WHOLE = {"axes", "axis", "by", "key", "shape", "size"}
+"""Attributes of whole numbers; others are told apart by text, since 0.0 equals -0.0 but has other results."""
 _PLAIN = {type(None), bool, int, str, bytes, float}
 _NO_ARGUMENTS = {"site", "_sealed", "_spelling"}  # attributes of every block
 
@@ -331,8 +333,7 @@ class LazyBatch(Context):
         if site is None:
             place = self.net.place()
             site = known.get((*call, *place)) or self._site_of(block, call, place, arguments)
-        result = self._called(site, ids, sequences)
-        return result if site.flat else unwrap(site.output, result, lambda x: x)
+        return self._called(site, ids, sequences)
 
     def _site_of(
         self,
@@ -444,7 +445,9 @@ class LazyBatch(Context):
             else LazyTensor(self, first + place, origin)
             for domain, place, origin in site.results
         ]
-        return assemble(site.output, iter(leaves))
+        if site.nesting:
+            return nested(site.nesting, leaves)
+        return unwrap(site.output, assemble(site.output, iter(leaves)), lambda x: x)
 
     # ------------------------------------------------------------------------------------------------------
     # operations
@@ -461,9 +464,8 @@ class LazyBatch(Context):
             if site is not None:
                 return self.visit(site, (site.number, x.id))
         callee: Hashable = primitive
-        if attributes:  # by text: 0.0 equals -0.0, but has other results
-            values = [value if value.__class__ is int else repr(value) for value in attributes.values()]
-            callee = primitive, *values
+        if attributes:
+            callee = primitive, *[value if n in _WHOLE else repr(value) for n, value in attributes.items()]
         result = self.as_before(callee, operands)
         return self._apply_anew(primitive, operands, attributes, callee) if result is None else result
 

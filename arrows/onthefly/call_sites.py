@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from arrows.engine.lowering import (
 )
 from arrows.engine.planning import GrowingParams
 from arrows.engine.reading import index_of
+from arrows.engine.values import build
 from arrows.inference import Typed, infer
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 from arrows.ops import Equation, Trace
@@ -47,6 +49,7 @@ class CallSite:
         output: the type of its result.
         origins: those of its outputs: see `CallSites`.
         flat: 1 if the result is one tensor, 2 if it is a tuple of two without keys, as is frequent; else 0.
+        nesting: the result with the place of each tensor in its stead; None if it has sequences.
         results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
             outputs or among those of a row, and its origin.
         element_sites: for each sequence whose elements get rows, the site of these rows.
@@ -63,6 +66,7 @@ class CallSite:
     output: T.Type
     origins: tuple[int, ...]
     flat: int
+    nesting: Any
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
     first_place: int
@@ -271,13 +275,14 @@ class CallSites:
         order = sorted(range(len(rows)), key=rows.__getitem__)
         origin_of = dict(zip(order, self._add(site, *elements), strict=True))
         start = {rows[n]: origin_of[n] for n in reversed(order)}
-        pair = (isinstance(typed.output, T.Tuple) and not typed.output.labels and typed.output.items) or ()
+        places = count()
+        nesting = None if elements else build(typed.output, lambda _: next(places), lambda _: None, True)
         return CallSite(
             number=number,
             output=typed.output,
             origins=tuple(origin_of[n] for n in order[: len(outputs)]),
-            flat=int(isinstance(typed.output, T.Tensor))
-            or 2 * (len(pair) == 2 and all(isinstance(item, T.Tensor) for item in pair)),
+            flat=1 if nesting == 0 else 2 * (nesting.__class__ is tuple and nesting == (0, 1)),
+            nesting=nesting,
             results=tuple((rows[n], origin_of[n] - start[rows[n]], origin_of[n]) for n in range(len(rows))),
             element_sites={each.domain: each.index for each in elements},
             first_place=first,
@@ -321,7 +326,7 @@ class CallSites:
 
     def shorten(self, site: CallSite, call: tuple[Any, ...]) -> None:
         """Makes a call whose result is flat known in `fast`; one key is a pair at its end, or two pairs."""
-        if site.flat:
+        if site.nesting is not None:
             if call[2:3] == ("(",) and call[5:] == (")",):
                 call = *call[:2], call[3:5]
             elif call[1:2] + call[4:6] + call[8:] == ("(", ")", "(", ")"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from arrows.engine.values import make_tuple
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
@@ -57,6 +58,14 @@ def flatten(
             tensor = batch.tensor(x) if x.__class__ is int else batch.whole(x)
             ids.append(tensor.id)
             signature.append(tensor.origin)
+
+
+def nested(nesting: Any, tensors: list[Any]) -> Any:
+    """The result of a call from its tensors: see `CallSite.nesting`."""
+    if nesting.__class__ is int:
+        return tensors[nesting]
+    items = [nested(each, tensors) for each in nesting]
+    return tuple(items) if nesting.__class__ is tuple else make_tuple(items, nesting.labels)
 
 
 def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
