@@ -422,7 +422,8 @@ class LazyBatch(Context):
         """The results of a call: one with sequences or random numbers is a node of its own."""
         if not sequences and site.random <= self._calm:
             return self.visit(site, (site.number, *ids))
-        self.check_open(f"compute at {site.line}")
+        if not self.open:
+            self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
         self._nodes.append((site.number, *ids, *[elements for elements, _ in sequences]))
         if site.random > self._calm:

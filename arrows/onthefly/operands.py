@@ -77,9 +77,12 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
     items = tuple(map(id, x))
     known = batch.lists.get(items)
     if known is None and (not x or holds_tensors(x)):
-        rows: list[int] = []
-        origins: list[Any] = []
-        flatten(batch, x, rows, origins, [], in_sequence=True)
+        rows = [item.id for item in x if item.__class__ is LazyTensor and item.context is batch]
+        tensors_alone = len(rows) == len(x)  # as mostly
+        origins: list[Any] = [item.origin for item in x] if tensors_alone else []
+        if not tensors_alone:
+            rows = []
+            flatten(batch, x, rows, origins, [], in_sequence=True)
         length, width, size = len(x), len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
         # Where elements are unlike, these parts of one length are no signatures, and never known.
         signature = frozenset(zip(*[iter(origins)] * size, strict=False))
@@ -87,7 +90,7 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
         ids = [id for place in range(width) for id in rows[place::width]]
         batch.recording.lists.append((length, np.array(ids, np.int64)))
         known = signature, (-len(batch.recording.lists), length), list(x)
-        if all(map(_is_fixed, x)):
+        if tensors_alone or all(map(_is_fixed, x)):
             batch.lists[items] = known
     return known
 

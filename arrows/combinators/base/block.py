@@ -212,7 +212,9 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
     @overload
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: object) -> Any:
-        first = args[0] if args else None  # most calls are on tensors
+        first = args[0] if args else None  # most calls are on tensors, or on pairs of tensors
+        if first.__class__ is tuple and first:
+            first = first[0]
         context = first.context if isinstance(first, TensorLike) else context_of(args)
         return call_on_wires(self, args) if context is None else context.call_block(self, args)
 
