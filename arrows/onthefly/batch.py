@@ -149,7 +149,8 @@ class LazyBatch(Context):
             super().__exit__()
             self._updates = -1
             # The nodes too, so that the collector does not walk through them.
-            for x in (self._nodes, self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
+            kept: tuple[Any, ...] = self._nodes, self._made, self.numbers, self._zeros_of, self._made_in_place
+            for x in (*kept, self.lists, self.recording.lists, self.recording.reads):
                 x.clear()
             self.runs.release()
             resume_collector(self)

@@ -379,6 +379,12 @@ def test_a_parameter_stands_by_itself(tmp_path: Path) -> None:
     assert np.array_equal(fresh.params["w/value"], net.params["w/value"])
 
 
+def test_a_tensor_keeps_no_data_of_a_batch_that_is_over() -> None:
+    with ar.OnTheFly().batch() as g:
+        g.tensor(np.ones(2))
+    assert not g.recording.reads
+
+
 def test_a_network_keeps_nothing_of_a_batch_that_is_over() -> None:
     net, layer = ar.OnTheFly(), ar.FC(2)
 
