@@ -47,7 +47,8 @@ def tasks(setting: Setting) -> Iterator[Task]:
         programs.gated_tree_lstm(len(words), functions=functions, **sizes) for functions in (False, True)
     )
     numbered = [_numbered(tree, words) for tree in trees]
-    yield ported(setting, "treelstm", plain, numbered, "tree", batch=100, functions=functions)
+    variants: dict[str, Any] = {name.replace("arrows", "functions"): functions for name in ("arrows", *JIT)}
+    yield ported(setting, "treelstm", plain, numbered, "tree", batch=100, **variants)
 
 
 def _numbered(tree: Tree, words: ar.Vocabulary) -> list[Any]:

@@ -69,12 +69,13 @@ def ported(
     first, steps = ar.OnTheFly(jit=False), _writing if name == "writer" else programs.training
     steps(first, program, examples)(np.arange(min(20, len(examples))))  # makes all parameters
 
-    def net(system: str = "arrows") -> ar.OnTheFly:
-        return ar.OnTheFly(jit=system in JIT, params=copies(first), schedule=SCHEDULES[system])
+    def net(system: str) -> ar.OnTheFly:
+        way = SCHEDULES.get(system, "strata")
+        return ar.OnTheFly(jit=system.endswith("-jit"), params=copies(first), schedule=way)
 
     schedules = list(SCHEDULES) if setting.scale == "full" and name in SCHEDULED else ["arrows", *JIT]
     systems = {system: steps(net(system), program, examples) for system in schedules}
-    systems |= {system: steps(net(), variant, examples) for system, variant in variants.items()}
+    systems |= {system: steps(net(system), variant, examples) for system, variant in variants.items()}
     if dynet.PYTHON is not None:
         systems["dynet"] = dynet.system(name, copies(first), examples)
     if pytorch.installed:
@@ -90,13 +91,6 @@ def _writing(net: ar.OnTheFly, write: programs.Program, starts: Sequence[Any]) -
             return sum(map(sum, g.run_all(write(g, starts[number]) for number in batch)))
 
     return step
-
-
-def _last(g: LazyBatch, cell: Any, x: Sequence[Any]) -> Any:
-    state = g.zeros(cell.state)
-    for vector in x:
-        state = cell(vector, state)
-    return state[0]
 
 
 def _both(g: LazyBatch, cells: Sequence[Any], x: list[Any]) -> list[Any]:
@@ -119,7 +113,8 @@ def tagger(words: int, letters: int, size: int) -> programs.Program:
                 x.append(word(number))
             else:
                 read = [letter(k) for k in spelling]
-                x.append(ops.concat([_last(g, spell[0], read), _last(g, spell[1], read[::-1])]))
+                both = zip(spell, (read, read[::-1]), strict=True)
+                x.append(ops.concat([programs.outputs(g, cell, spelt)[-1] for cell, spelt in both]))
         states = zip(_both(g, cells, x), sentence, strict=True)
         return g.sum([cross_entropy(classify(h), tag) for h, (_, _, tag) in states])
 
