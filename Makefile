@@ -78,7 +78,7 @@ coverage: $(VENV)/.installed-coverage
 	$(PY) -m pytest -n 2 -m '' --cov --cov-report term
 
 nightly: $(VENV)/.installed-test
-	$(PY) -m pytest -n 2 -m nightly
+	ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m nightly
 	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' $(RANDOM)
 
 docs: $(VENV)-docs/.installed

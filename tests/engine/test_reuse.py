@@ -82,11 +82,11 @@ def run_scripts(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("python_loops")
 def test_whatever_is_used_again_batched_is_one_by_one(part: int, record_property: Any) -> None:
-    run_scripts(record_property, f"part {part}", (10, 250), (20, 3_000))
+    run_scripts(record_property, f"part {part}", (10, 100), (20, 1_200))
 
 
 def test_whatever_is_used_again_in_float32(record_property: Any) -> None:
-    sizes, at_least = (12, 150), (24, 1_500)
+    sizes, at_least = (12, 60), (24, 600)
     run_scripts(record_property, "float32", sizes, at_least, devices=("cpu",), fused=False, **FLOAT32)
 
 
@@ -96,7 +96,7 @@ def test_whatever_is_used_again_with_numba(
 ) -> None:
     """Compiled chains, each of which takes half a second."""
     monkeypatch.setenv("ARROWS_CACHE", str(tmp_path_factory.mktemp("chains")))
-    sizes, at_least = (2, 60), (2, 600)
+    sizes, at_least = (2, 30), (2, 300)
     run_scripts(record_property, "numba", sizes, at_least, devices=("cpu",), depth=1, fused=True, **FLOAT32)
 
 
@@ -105,9 +105,9 @@ def test_dropout_depends_on_no_schedule_and_no_order(
     device: str, schedule: str, record_property: Any
 ) -> None:
     """The reference does not drop: what a schedule gives is what one node a step gives."""
-    with counted(record_property, 100 if NIGHTLY else 10) as count:
+    with counted(record_property, 40 if NIGHTLY else 10) as count:
 
-        @draws(5, 150, schedule)
+        @draws(5, 60, schedule)
         @given(data=st.data())
         def pairs(data: st.DataObject) -> None:
             case = data.draw(cases(production=data.draw(st.sampled_from(PRODUCTIONS)), dropout=0.5))

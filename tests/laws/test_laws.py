@@ -124,7 +124,7 @@ def known(model: ar.Model, names: list[str]) -> tuple[str, ...]:
 def test_law(law: Law, record_property: Any) -> None:
     tried = ran = 0
 
-    @draws(1, 40, law.name)
+    @draws(1, 20, law.name)
     @given(data=st.data())
     def holds(data: st.DataObject) -> None:
         nonlocal tried, ran
@@ -139,7 +139,7 @@ def test_law(law: Law, record_property: Any) -> None:
     holds()
     record_property("laws", ran)
     # Some draws meet a kink and are given up; laws with few parts have fewer draws than are asked for.
-    assert ran >= min((1, 40)[NIGHTLY] * 8 // 10, max(tried // 2, 3))
+    assert ran >= min((1, 20)[NIGHTLY] * 8 // 10, max(tried // 2, 3))
 
 
 def test_what_is_not_trained_has_no_gradient_to_compare() -> None:
