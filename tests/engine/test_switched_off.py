@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from arrows.engine.lowering import Compositions
@@ -14,7 +13,6 @@ from arrows.engine.planning import Plan
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
 from arrows.engine.reading import hashes
 from arrows.engine.running import batch_plan
-from arrows.engine.scheduling import node_table
 from arrows.ops import sums
 from tests.engine.test_batching import SETTINGS, compare
 from tests.marks import needs_compiler
@@ -27,21 +25,13 @@ def no_sharing(patch: Patch) -> None:
     patch.setattr(Plan, "shares", property(lambda self: False))
 
 
-def no_order(patch: Patch) -> None:
-    patch.setattr(node_table, "largest_first", lambda lengths: np.arange(len(lengths)))
-
-
 def no_composition(patch: Patch) -> None:
     patch.setattr(Compositions, "steps", lambda self, parts: iter(parts))
 
 
 PASSES = (*OPTIONAL, "reuse")
 KERNEL_PASSES = [each for each in PASSES if each != "deduplicate"]
-OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
-    "sharing": no_sharing,
-    "order of rows": no_order,
-    "composition": no_composition,
-}
+OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {"sharing": no_sharing, "composition": no_composition}
 
 
 @pytest.mark.parametrize("name", sampled(PASSES, 4))

@@ -28,7 +28,6 @@ from arrows.engine.reading.wiring import (
     index_type as index_type,
     indices_out_of_range as indices_out_of_range,
     joined_ranges as joined_ranges,
-    largest_first as largest_first,
     lengths_of as lengths_of,
     range_of as range_of,
     ranges_of as ranges_of,

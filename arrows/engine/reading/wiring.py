@@ -171,16 +171,6 @@ def stable_order(values: HostArray, stop: int) -> HostArray:
     return order
 
 
-def largest_first(lengths: HostArray) -> HostArray:
-    """The order of falling lengths; equal ones stay in their order.
-
-    >>> largest_first(np.array([1, 3, 2, 3])).tolist()
-    [1, 3, 2, 0]
-    """
-    order: HostArray = np.argsort(-lengths, kind="stable")
-    return order
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """Values of many examples, one after another; example ``i`` has ``values[offsets[i]:offsets[i + 1]]``."""

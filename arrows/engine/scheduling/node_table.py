@@ -30,8 +30,6 @@ from arrows.engine.reading import (
     Wirings,
     classify,
     index_type,
-    joined_ranges,
-    largest_first,
     lengths_of,
     source_layout,
     stable_order,
@@ -93,32 +91,31 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     """
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
-    place = _largest_examples_first(wirings.site.offsets)
     if share and wirings.hashes is not None:
         classes = classify(wirings.hashes.values)
-        place = _first_of_classes(classes, place)
     else:
         classes = np.arange(nodes, dtype=index_type(nodes))
+    number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
+    # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
+    number[classes[::-1]] = np.arange(nodes, dtype=classes.dtype)[::-1]
+    place = np.sort(number)  # the first node of each class
     keys = ordered_keys(plan, plan.sites.pair[site[place]], wirings.depth.values[place])
     by_key = stable_order(keys.key, len(keys.pair))
     keys, place = NodeKeys(keys.key[by_key], keys.pair, keys.depth), place[by_key]
-    number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
     number[classes[place]] = np.arange(len(place))
     base = (wirings.site.offsets[:-1] + constants).astype(index_type((nodes + constants) << plan.shift))
     sources = wirings.moved(wirings.sources, base, plan)
     layout = source_layout(plan, site, wirings.counts.values)
     first = layout.first_source
-    for start, stop in _single_steps(plan, keys):
-        in_step = place[start:stop]
-        read = sources.values[first[in_step]] >> plan.shift
-        if constants:
-            producer = read - constants
-            read = np.where(producer < 0, read, number[classes[np.maximum(producer, 0)]] + constants)
-        else:
-            read = number[classes[read]]
-        in_step = in_step[stable_order(read, len(place) + constants)]
-        place[start:stop] = in_step
-        number[classes[in_step]] = np.arange(start, stop)
+    # Outside of recursion and folds the nodes of a step stand in the order of what they read first. That is a
+    # range where all of it is read: the output layer of a tree reads the states of all its nodes. Nodes that
+    # give rows for the elements of a sequence are left out, for these rows are in their order.
+    (chosen,) = (plan.reads_at_once[plan.pairs.operation[keys.pair]] & (np.bincount(keys.key) > 1)).nonzero()
+    for key in chosen[plan.pairs.component[keys.pair[chosen]].argsort(kind="stable")].tolist():
+        step = slice(*keys.key.searchsorted([key, key + 1]).tolist())
+        read = (sources.values[first[place[step]]] >> plan.shift) - constants
+        place[step] = place[step][stable_order(number[classes[np.maximum(read, 0)]], len(place))]
+        number[classes[place[step]]] = np.arange(step.start, step.stop)
     operation = plan.sites.operation[site]
     for stream in plan.streams:
         (reads,) = (operation == stream.index).nonzero()
@@ -147,31 +144,6 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     )
 
 
-def _largest_examples_first(offsets: HostArray) -> HostArray:
-    """The nodes of a set, those of the largest examples first.
-
-    The rows of a step are in this order. Where sequences end at different steps, those that go on are then
-    the first rows of every step, and what they read of the step before is a range: a view instead of a
-    gather.
-    """
-    if len(offsets) == 2:
-        return np.arange(offsets[1], dtype=index_type(int(offsets[1])))
-    lengths = lengths_of(offsets)
-    examples = largest_first(lengths)
-    nodes: HostArray = joined_ranges(offsets[examples], lengths[examples])
-    return nodes.astype(index_type(int(offsets[-1])))
-
-
-def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
-    """The first node of each class, in the order of ``nodes``, which has all of them."""
-    turn = np.empty(int(classes.max(initial=-1)) + 1, nodes.dtype)
-    # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
-    turn[classes[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
-    is_first = np.zeros(len(nodes), bool)
-    is_first[turn] = True
-    return nodes[is_first]
-
-
 def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     """Keys of nodes, from the pair (which ascend by operation) and the depth of each."""
     span = int(depth.max(initial=0)) + 1
@@ -186,20 +158,6 @@ def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     key_pair, key_depth = np.divmod(distinct, span)
     # 16 bits where they suffice, since every batch looks keys up.
     return NodeKeys(key.astype(np.int16 if len(distinct) < 2**15 else np.int32), key_pair, key_depth)
-
-
-def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
-    """The ranges of numbers that run in one step outside of recursion and folds, in topological order.
-
-    The nodes of such a step can stand in the order of what they read first. That is a range where all of it
-    is read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for
-    the elements of a sequence is left out, for these rows are in its nodes' order.
-    """
-    (chosen,) = plan.reads_at_once[plan.pairs.operation[keys.pair]].nonzero()
-    chosen = chosen[plan.pairs.component[keys.pair[chosen]].argsort(kind="stable")]
-    starts, stops = keys.key.searchsorted(chosen), keys.key.searchsorted(chosen, "right")
-    ranges = zip(starts.tolist(), stops.tolist(), strict=True)
-    return [(start, stop) for start, stop in ranges if stop - start > 1]
 
 
 def _to_table_ids(plan: Plan, number_of: HostArray) -> Callable[[Column], Column]:

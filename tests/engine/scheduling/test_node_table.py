@@ -57,14 +57,6 @@ def test_an_example_that_is_chosen_twice_has_its_own_dropout() -> None:
     assert np.array_equal(again, rows[[2, 0]])
 
 
-def test_a_set_says_how_many_nodes_each_example_has() -> None:
-    model = ar.compile(ar.Map(ar.Scalar() >> ar.Function(lambda x: x * x)) >> ar.Sum())
-    prepared = model.prepare([[1.0, 2.0], [], [3.0]])
-    assert prepared.nodes.dtype == np.int64
-    assert prepared.nodes.tolist() == [5, 1, 3]  # a value and its square, and the sum
-    assert int(prepared.nodes.sum()) == len(prepared.wirings.site.values)
-
-
 def test_the_nodes_of_a_very_large_set_are_numbered_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ar.compile(ar.Map(ar.Scalar() >> ar.Function(lambda x: x * x)) >> ar.Sum())
     prepared = model.prepare([[1, 2], [], [3], [4, 5]])

@@ -49,17 +49,3 @@ def test_it_is_the_rule_of_the_paper(graph):
     nodes = np.array(operation, int), np.array(depth, int)
     found = agenda(RANKS["agenda"], *nodes, source, target, np.array(heavy))
     assert found.tolist() == by_hand(operation, depth, edges, heavy)
-
-
-def test_what_depth_misses():
-    # The paper's figure 2: sequences of lengths 2 to 4, a loss after each. By depth each loss runs alone.
-    operation, depth, edges = [], [], []
-    for length in (2, 3, 4):
-        first = len(operation)
-        operation += [0] * length + [1]
-        depth += list(range(length + 1))
-        edges += [(first + i, first + i + 1) for i in range(length)]
-    heavy = np.array([True, False])
-    found = agenda(RANKS["agenda"], np.array(operation), np.array(depth), *np.array(edges).T, heavy)
-    assert len(set(found.tolist())) == 5
-    assert len({found[n] for n, o in enumerate(operation) if o == 1}) == 1
