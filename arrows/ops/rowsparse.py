@@ -62,7 +62,7 @@ class RowSparse:
         >>> total.tolist()
         [[1.0], [4.0], [1.0]]
         """
-        if xp is np:
+        if xp is np or self.distinct:
             rows = self.coalesce(xp)
             dense[rows.rows] += rows.values
         else:  # to coalesce would wait for the device

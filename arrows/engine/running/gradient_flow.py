@@ -544,7 +544,7 @@ class BatchGradients:
         for key, (first, *others) in self.rows.items():
             if key in self.arrays:
                 for rows in (first, *others):
-                    _add_rows(self.device, rows, self.arrays[key])
+                    rows.add_to(self.arrays[key], self.device.xp)
             else:
                 sparse[key] = reduce(lambda total, rows: total.add(rows, self.device.xp), others, first)
         return {**sparse, **self.arrays}
@@ -616,13 +616,5 @@ def _sum(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
         gradient += other
         return gradient
     dense: Array = gradient.copy()
-    _add_rows(device, other, dense)
+    other.add_to(dense, device.xp)
     return dense
-
-
-def _add_rows(device: Device, rows: RowSparse, dense: Array) -> None:
-    """Adds rows to a whole array: without another one where no row stands twice."""
-    if rows.distinct:
-        device.scatter_add_unique(dense, rows.rows, rows.values)
-    else:
-        rows.add_to(dense, device.xp)
