@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
@@ -36,8 +38,14 @@ FUNCTIONS = (
 def change(build: Build) -> Any:
     """A block from a vector to a vector."""
     kind = build.one_of(
-        "function", "layer", "identity", "split", "beside", "norm", "chance", "attend", "tables"
+        "function", "layer", "identity", "split", "beside", "norm", "chance", "attend", "tables", "gates"
     )
+    if kind == "gates":
+        a, b, c = (build.layer(("fc", WIDTH), lambda: dense(build)) for _ in "abc")
+        narrow = build.layer("gate of one number", lambda: ar.FC(1))
+        return ar.Function(
+            lambda x: a(x) * ops.sigmoid(narrow(x)) + b(x) * (x @ np.eye(WIDTH, dtype="float32")) - c(x)
+        )
     if kind == "attend":
         # The table that words are looked up in elsewhere: its gradient has rows, and is dense here.
         table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))

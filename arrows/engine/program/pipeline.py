@@ -32,7 +32,7 @@ from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fuse import fuse, join
 from arrows.engine.program.passes.hoist import deduplicate, defer, push_sums, split
-from arrows.engine.program.passes.simplify import fold, narrow, prune
+from arrows.engine.program.passes.simplify import fold, narrow, prune, widen
 from arrows.engine.program.program import REGIONS, Operand, Place, Program, Slot
 from arrows.engine.program.region import CKernel, RegionCode, emit, once
 from arrows.engine.reading import index_of
@@ -113,7 +113,7 @@ ProgramTick = Callable[[Program, str, int], None]
 # Each list in the order in which its passes run; `differentiate` runs between the first two. FORWARD sees the
 # regions `once` and `step`, after `split` also `early`; BACKWARD those of gradients too, where there are any.
 # LAST see the whole program; only `allocate` comes after.
-FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
+FORWARD: tuple[Pass, ...] = (fold, narrow, widen, split, join)
 BACKWARD: tuple[Pass, ...] = (push_sums, defer)
 LAST: tuple[Pass, ...] = (deduplicate, fuse)
 

@@ -19,11 +19,10 @@ def test_one_block_is_one_parameter_and_copies_keep_that() -> None:
         assert list(model.params) == ["Constant_1/value", "Constant_2/value"]
         model.params["Constant_1/value"][...] = 5
         assert [x.tolist() for x in model([[0, 0]])] == [[5], [10], [1]]
+    name = "Constant_1/value"
     again, same = pickle.loads(pickle.dumps([block, twice]))
     model = ar.compile(again)
-    assert (
-        ar.compile(same, params=model.params).params["Constant_1/value"] is model.params["Constant_1/value"]
-    )
+    assert ar.compile(same, params=model.params).params[name] is model.params[name]
 
 
 def test_what_is_changed_afterwards_is_not_the_first_value() -> None:

@@ -12,9 +12,8 @@ from tests.engine.program.written import written
 
 
 def learner() -> ar.Model:
-    return ar.compile(
-        sentiment(ar.Vocabulary(["not", "good"]), size=4, embedding=3).learn, loss="loss", jit=False
-    )
+    models = sentiment(ar.Vocabulary(["not", "good"]), size=4, embedding=3)
+    return ar.compile(models.learn, loss="loss", jit=False)
 
 
 def test_programs_of_training_are_shown_where_there_is_a_loss():

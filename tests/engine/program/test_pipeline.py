@@ -8,8 +8,6 @@ import arrows as ar
 from arrows.engine.program.pipeline import checked_passes, without_passes
 from arrows.engine.program.program import Program
 
-"""What programs are made for."""
-
 
 @pytest.mark.parametrize("name", ["differentiate", "allocate", "fusion", ""])
 def test_a_pass_that_cannot_be_left_out(name):

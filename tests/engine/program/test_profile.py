@@ -48,9 +48,8 @@ def test_the_model_is_as_it_was():
 
 
 def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
-    model = ar.compile(
-        ar.Map(ar.Scalar()) >> ar.Function(lambda xs: ar.ops.segment_sum(xs) * np.array([1, 2], np.float32))
-    )
+    sums = ar.Function(lambda xs: ar.ops.segment_sum(xs) * np.array([1, 2], np.float32))
+    model = ar.compile(ar.Map(ar.Scalar()) >> sums)
     assert model.profile([[1, 2], [3]]).mode == "inference"
     with pytest.raises(ar.InputError):
         model.profile([["a"]])

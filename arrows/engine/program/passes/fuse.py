@@ -129,6 +129,7 @@ def fuse(program: Program) -> Program:
             return False
         return kernels.compute(instruction) if kernels else can_write(instruction)
 
+    fit = partial(_one_kernel, kernels) if kernels else lambda equations: len(equations) <= _MOST_EQUATIONS
     regions = {}
     for name in program.regions:
         if name != "once":
@@ -136,18 +137,13 @@ def fuse(program: Program) -> Program:
             if kernels:
                 region = _narrow_joins(region, numbers)
             instructions: list[Instruction] = []
-            for run in _runs(region, joins, partial(_one_kernel, kernels) if kernels else _one_loop):
+            for run in _runs(region, joins, fit):
                 equations = [each for each in run if isinstance(each, Equation) and joins(each)]
                 together = _fused(equations, readers, numbers, readers.keys() - kept)
                 fits = len(equations) == len(run) and (kernels or all(map(_is_compiled, together)))
                 instructions += together if fits else run
             regions[name] = tuple(instructions)
     return program.with_regions(**regions)
-
-
-def _one_loop(equations: Sequence[Equation]) -> bool:
-    """Whether equations of one level may be a loop."""
-    return len(equations) <= _MOST_EQUATIONS
 
 
 def _is_compiled(instruction: Instruction) -> bool:

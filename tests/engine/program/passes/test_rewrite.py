@@ -20,11 +20,9 @@ def multiplied(program: Program) -> Program:
     """``x * x`` in place of ``square(x)``."""
 
     def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
-        return (
-            recorder.apply(ops.get("multiply"), tuple(operands * 2), {})
-            if equation.primitive.name == "square"
-            else None
-        )
+        if equation.primitive.name != "square":
+            return None
+        return recorder.apply(ops.get("multiply"), tuple(operands * 2), {})
 
     return rewrite(program, rule)
 
