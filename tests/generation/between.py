@@ -43,9 +43,8 @@ def change(build: Build) -> Any:
     if kind == "gates":
         a, b, c = (build.layer(("fc", WIDTH), lambda: dense(build)) for _ in "abc")
         narrow = build.layer("gate of one number", lambda: ar.FC(1))
-        return ar.Function(
-            lambda x: a(x) * ops.sigmoid(narrow(x)) + b(x) * (x @ np.eye(WIDTH, dtype="float32")) - c(x)
-        )
+        eye = np.eye(WIDTH, dtype="float32")
+        return ar.Function(lambda x: a(x) * ops.sigmoid(narrow(x)) + b(x) * (x @ eye) - c(x))
     if kind == "attend":
         # The table that words are looked up in elsewhere: its gradient has rows, and is dense here.
         table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
