@@ -77,20 +77,25 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
     items = tuple(map(id, x))
     known = batch.lists.get(items)
     if known is None and (not x or holds_tensors(x)):
-        rows = [item.id for item in x if item.__class__ is LazyTensor and item.context is batch]
-        tensors_alone = len(rows) == len(x)  # as mostly
-        origins: list[Any] = [item.origin for item in x] if tensors_alone else []
-        if not tensors_alone:
-            rows = []
+        tuples = {item.__class__ for item in x} == {tuple} and len({*map(len, x)}) == 1
+        tensors = [tensor for item in x for tensor in item] if tuples else x
+        rows = [each.id for each in tensors if each.__class__ is LazyTensor and each.context is batch]
+        fixed = len(rows) == len(tensors)
+        if fixed:  # all tensors, or all tuples of as many, as mostly
+            width = len(x[0]) if tuples else 1
+            kinds = set(zip(*[iter([each.origin for each in tensors])] * width, strict=True))
+            signature = frozenset(("(", *kind, ")") if tuples else kind for kind in kinds)
+        else:
+            rows, origins = list[int](), list[Any]()
             flatten(batch, x, rows, origins, [], in_sequence=True)
-        length, width, size = len(x), len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
-        # Where elements are unlike, these parts of one length are no signatures, and never known.
-        signature = frozenset(zip(*[iter(origins)] * size, strict=False))
+            width, size = len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
+            # Where elements are unlike, these parts of one length are no signatures, and never known.
+            signature = frozenset(zip(*[iter(origins)] * size, strict=False))
         # The ids of the first tensors of all elements, then of the second...
         ids = [id for place in range(width) for id in rows[place::width]]
-        batch.recording.lists.append((length, np.array(ids, np.int64)))
-        known = signature, (-len(batch.recording.lists), length), list(x)
-        if tensors_alone or all(map(_is_fixed, x)):
+        batch.recording.lists.append((len(x), np.array(ids, np.int64)))
+        known = signature, (-len(batch.recording.lists), len(x)), list(x)
+        if fixed or all(map(_is_fixed, x)):
             batch.lists[items] = known
     return known
 
