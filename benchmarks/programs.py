@@ -78,8 +78,8 @@ def gated_tree_lstm(
 ) -> Program:
     """A Tree-LSTM with a layer for each gate of leaves and of pairs, some twenty calls a node.
 
-    This is how users of DyNet write it. With `functions`, a node is one call of a `Function`. A node of a
-    tree is [label, word] or [label, left, right].
+    This is how users of DyNet write it. With `functions`, a node is one call of a `Function`, and so are all
+    losses of a tree. A node of a tree is [label, word] or [label, left, right].
 
     >>> net = ar.OnTheFly()
     >>> with net.batch() as g:
@@ -108,19 +108,21 @@ def gated_tree_lstm(
     def judge(h: Any, label: Any) -> Any:
         return cross_entropy(classify(h), label)
 
-    steps: Any = (leaf, pair, judge)
-    at_leaf, at_pair, at_node = map(ar.Function, steps) if functions else steps
+    steps: Any = leaf, pair, lambda states: ar.ops.segment_sum(judge(*states))
+    at_leaf, at_pair, at_root = map(ar.Function, steps) if functions else steps
 
-    def loss(g: LazyBatch, tree: list[Any]) -> LazyTensor:
-        losses = []
+    def loss(g: LazyBatch, tree: list[Any]) -> Any:
+        states = []
 
         def state(node: list[Any]) -> Any:
             label, *below = node
             h = at_leaf(*below) if len(below) == 1 else at_pair(*map(state, below))
-            losses.append(at_node(h[0], label))
+            states.append((h[0], label))
             return h
 
         state(tree)
-        return g.sum(losses)
+        if functions:
+            return at_root([(h, g.tensor(label)) for h, label in states])
+        return g.sum([judge(h, label) for h, label in states])
 
     return loss
