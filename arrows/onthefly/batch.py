@@ -64,8 +64,8 @@ def _kept(x: Any) -> tuple[Any, ...]:
     return x.__class__, x if isinstance(x, Weight) else x or repr(x)
 
 
-_WHOLE = {"axes", "axis", "by", "key", "shape", "size"}
-"""Attributes of whole numbers; others are told apart by text, since 0.0 equals -0.0 but has other results."""
+_SHAPING = {*map(ops.get, ("broadcast_to", "concat", "index", "reshape", "softmax", "sum", "transpose"))}
+"""Primitives with attributes of whole numbers; others' are compared as text: 0.0 equals -0.0, and differs."""
 _PLAIN = {type(None), bool, int, str, bytes, float}
 _NO_ARGUMENTS = {"site", "_sealed", "_spelling"}  # attributes of every block
 
@@ -466,8 +466,8 @@ class LazyBatch(Context):
             if site is not None:
                 return self.visit(site, (site.number, x.id))
         callee: Hashable = primitive
-        if attributes:
-            callee = primitive, *[value if n in _WHOLE else repr(value) for n, value in attributes.items()]
+        if values := attributes.values():
+            callee = primitive, *(values if primitive in _SHAPING else map(repr, values))
         result = self.as_before(callee, operands)
         return self._apply_anew(primitive, operands, attributes, callee) if result is None else result
 

@@ -325,7 +325,7 @@ class CallSites:
                 self.shorten(site, call)
 
     def shorten(self, site: CallSite, call: tuple[Any, ...]) -> None:
-        """Makes a call whose result is flat known in `fast`; one key is a pair at its end, or two pairs."""
+        """Makes a call that gives no sequence known in `fast`; one key is a pair at its end, or two pairs."""
         if site.nesting is not None:
             if call[2:3] == ("(",) and call[5:] == (")",):
                 call = *call[:2], call[3:5]

@@ -43,15 +43,9 @@ def test_tensors_of_another_batch_are_refused(ask: Any, kind: str) -> None:
         x = g.tensor(1.0) if kind == "tensor" else g.zeros([])
         with pytest.raises(ar.ArrowTypeError) as error:
             ask(h, x)
-    of = (
-        "LazyTensor(float32 of a value that came in)"
-        if kind == "tensor"
-        else "LazyTensor(float32 of a constant)"
-    )
-    assert said(error) == (
-        f"cannot compute at LINE\n  {of} belongs to another batch\n"
-        "  hint  bring its value over as numbers: g.tensor(x.numpy())"
-    )
+    of = "value that came in" if kind == "tensor" else "constant"
+    text = f"cannot compute at LINE\n  LazyTensor(float32 of a {of}) belongs to another batch\n"
+    assert said(error) == text + "  hint  bring its value over as numbers: g.tensor(x.numpy())"
 
 
 def yielding(x: Any) -> Any:
@@ -73,11 +67,8 @@ def test_numbers_with_tensors_among_them_are_refused():
     net = ar.OnTheFly()
     with net.batch() as g:
         x = g.tensor(1.0)
-        for attempt in (
-            lambda: g.tensor([x, x]),
-            lambda: g.tensor([[1.0], (x,)]),
-            lambda: ar.FC(2)([[x], [x]]),
-        ):
+        tensor = g.tensor
+        for attempt in (lambda: tensor([x, x]), lambda: tensor([[1.0], (x,)]), lambda: ar.FC(2)([[x], [x]])):
             with pytest.raises(ar.ArrowTypeError) as error:
                 attempt()
             assert said(error) == (
@@ -124,9 +115,8 @@ def test_a_batch_is_entered_once_and_before_it_is_used():
     g = net.batch()
     with pytest.raises(ar.ArrowValueError) as error:
         g.tensor(1.0)
-    assert said(error) == (
-        "cannot read a value (LINE)\n  the batch has not begun\n  hint  with net.batch() as g: ..."
-    )
+    text = "cannot read a value (LINE)\n  the batch has not begun\n  hint  with net.batch() as g: ..."
+    assert said(error) == text
     for _ in range(2):
         with pytest.raises(ar.ArrowValueError, match="a batch is entered once"):
             with g, g:

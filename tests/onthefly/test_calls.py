@@ -10,6 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.ops import extend
 from tests.compare import close
 from tests.onthefly.said import said
 
@@ -94,6 +95,10 @@ def test_calls_of_one_line_are_apart():
         assert close(g.numpy([f(x) for f in (lambda a: a * 2, lambda a: a * 3)]), [[2, 4], [3, 6]], 0)
 
 
+def over(xp: Any, by: float) -> Any:
+    return lambda x, out=None: xp.divide(x, by, out=out)
+
+
 def test_numbers_that_change():
     """A number that is the same at every visit is part of an operation; it may change all the same."""
     net = ar.OnTheFly()
@@ -105,6 +110,9 @@ def test_numbers_that_change():
             assert close(products[2:5], [[1, -2]] * 3, 0)
             assert np.isnan(products[5]).all()
             assert products[6].tolist() == [np.inf, -np.inf]
+            own = extend.Primitive("over", lambda x, by: x, over, elementwise=True)
+            quotients = g.numpy([extend.bind(own, x, by=k) for k in (0.5, 0.0, -0.0)])
+            assert [each.tolist() for each in quotients] == [[2, -4], [np.inf, -np.inf], [-np.inf, np.inf]]
             assert [each.dtype.name for each in g.numpy([i * k for k in (True, 2)])] == ["int32", "int32"]
             assert close(g.numpy([x * np.float32(k) for k in (2, 3)]), [[2, -4], [3, -6]], 0)
             assert close(g.numpy([ops.clip(x, -k, k) for k in (1.0, 2.0)]), [[1, -1], [1, -2]], 0)
