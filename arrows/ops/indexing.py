@@ -270,7 +270,7 @@ def _places(shape: tuple[int, ...], items: tuple[Any, ...]) -> tuple[Key, tuple[
     key = tuple(slice(*item) if isinstance(item, tuple) else item for item in items)
     try:
         part = _without_numbers(shape)[key].shape
-    except IndexError as error:
+    except (IndexError, TypeError, ValueError) as error:  # of slices too: a step of 0
         raise ShapeError(str(error)) from None
     used = [item for item in key if item is not None]
     if Ellipsis in used:

@@ -231,6 +231,7 @@ REFUSED = [
     (lambda x: x[0, 0], V3, r"too many indices for array: array is 1-dim"),
     (lambda x: x["a"], V3, r"index: expected integers and slices, got str"),
     (lambda x: x[1] + x[1:] + x[1.0:], V3, r"index: expected integers and slices, got float"),
+    (lambda x: x[::0], V3, r"slice step cannot be zero"),
     (lambda x: x[x], V3, r"gather\(x, i\) or x\[i\] takes integers as an index, not float32\[3\]"),
     (lambda x: x.reshape(2, 2), V3, r"reshape: \[3\] has 3 elements and does not fit into \[2, 2\]"),
     (lambda x: x.sum(axis=(0, 0)), V3, r"sum: an axis occurs twice"),
