@@ -299,3 +299,9 @@ def test_what_a_pass_changes(case: Case) -> None:
     after = case.run(before)
     verify_program(after)
     assert changes(before, after) == case.changes
+
+
+def test_products_of_one_step_for_all_rows_stay_apart() -> None:
+    (gates,) = (case.before for case in CASES if case.run is widen)
+    program = written("program example\n" + gates.replace("slab 0", "slab 0, early"))
+    assert widen(program) is program
