@@ -371,7 +371,7 @@ class CallSites:
             reaching = dict.fromkeys([output, outputs.get(output, output)])
             flow[place].update(reaching)
             flow[places.get(place, place)].update(reaching)
-        reads = [site.outputs[0] for site in self.sites if site.kind == "read"]
+        reads = list(dict.fromkeys(site.outputs[0] for site in self.sites if site.kind == "read"))
         return observed_sites(list(self.sites), list(self.constants), reads, list(map(list, flow)))
 
 

@@ -83,12 +83,14 @@ def wire(
     values[has_run] = (constants + carried.searchsorted(sources[has_run])) << shift
     (inside,) = (component[source][order] == component[targets]).nonzero()
     depth = _depths(recording, nodes, number, source[order[inside]], targets[inside])
-    raw: list[HostArray] = []
-    for site in plan.lowered.sites:
-        if site.kind == "read":
-            read = [recording.reads[node] for node in nodes[sites == site.index].tolist()]
-            raw.append(convert_many(read, site.outputs[0]))
-    raw += [carried[entrances == site.index] for site in plan.lowered.sites if site.kind == "carried"]
+    raw: dict[int, HostArray] = {}
+    for operation in plan.streams:  # which may have several sites of a type, where an interrupt left one
+        if operation.kind == "read":
+            entering = nodes[plan.sites.operation[sites] == operation.index].tolist()
+            data = [recording.reads[node] for node in entering]
+            raw[operation.stream] = convert_many(data, operation.site.outputs[0])
+        else:
+            raw[operation.stream] = carried[plan.sites.operation[entrances] == operation.index]
     return WiredNodes(
         nodes,
         sites,
@@ -99,7 +101,7 @@ def wire(
             depth=_column(np.append(np.zeros(len(carried), np.int32), depth)),
             sources=_column(values[order]),
             counts=_column(lists.counts),
-            raw=tuple(map(_column, raw)),
+            raw=tuple(_column(raw[stream]) for stream in sorted(raw)),
             outputs=Outputs((_column(np.arange(first, first + len(nodes)) << shift),)),
         ),
         found.inner,

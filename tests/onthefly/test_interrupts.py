@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,18 +64,22 @@ def test_a_network_goes_on_with_right_numbers_after_an_interrupt_at_any_line(dat
         np.testing.assert_allclose(program(net), EXPECTED, rtol=1e-4)
 
 
+def test_values_enter_after_an_interrupt_of_the_first_of_their_type() -> None:
+    for line in lines_of(partial(program, begun())):
+        for visit in range(1, 1 + line.visits * (line.code.co_name in ("entrance", "_add"))):
+            net = begun()
+            assert interrupted(partial(program, net), line, visit)
+            np.testing.assert_allclose(program(net), EXPECTED, rtol=1e-4)
+
+
 def test_a_batch_goes_on_after_an_interrupt_at_any_line_that_records() -> None:
     ar.ops.tanh(np.ones(2))
     with ar.OnTheFly().batch() as g:
         x = g.tensor([1.0, 2.0])
 
         def call() -> Any:
-            return ar.Sum()(
-                [
-                    CELL(ar.ops.exp(x), g.zeros(CELL.state))[0],
-                    ar.ops.tanh(CELL(x * x, g.zeros(CELL.state))[0]),
-                ]
-            )
+            one, other = [CELL(y, g.zeros(CELL.state))[0] for y in (ar.ops.exp(x), x * x)]
+            return ar.Sum()([one, ar.ops.tanh(other)])
 
         expected = call().numpy()
         for line in lines_of(call):
@@ -90,10 +95,8 @@ def test_the_collector_is_as_before_after_an_interrupt_at_any_line() -> None:
 
     before = gc.get_threshold()
     for line in lines_of(batch):
-        if (line.code.co_name, line.line) != (
-            "__exit__",
-            line.code.co_firstlineno + 1,
-        ):  # nothing of it has run
+        first = "__exit__", line.code.co_firstlineno + 1  # nothing of it has run
+        if (line.code.co_name, line.line) != first:
             assert interrupted(batch, line, 1) and gc.get_threshold() == before, line
 
 
