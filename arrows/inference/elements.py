@@ -167,12 +167,12 @@ def explain_mixed_items(edge: Edge, clash: Clash) -> ArrowTypeError:
 def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Rule:
     if form.of_objects:
         inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_places))
-    if form.arity is None:
-        inference.containers.append((occurrence.input, occurrence.output))
+    inference.containers.append((occurrence.input, occurrence.output))
     yield occurrence.input, _container_of_item(inference, occurrence, form)
     v = find(occurrence.input)
     if v.con is INPUT:
-        inference.gives(occurrence, INPUT)
+        # The item of a pair that `f * g` takes apart is an object for the reason that the pair is one.
+        inference.gives(occurrence, INPUT if form.arity is None else Variable(INPUT, cause=v.cause))
         return
     if form.takes and form.arity is not None:
         hint = "put them side by side first: (f & g) >> block"
