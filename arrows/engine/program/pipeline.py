@@ -170,7 +170,7 @@ def checked_passes(check: Callable[[Program, str], None]) -> AbstractContextMana
         >>> import arrows as ar
         >>> with checked_passes(lambda program, name: print(name, end=" ")):
         ...     _ = ar.compile(ar.Vector(2) >> ar.FC(3)).program()
-        build narrow split join deduplicate allocate
+        build narrow widen split join deduplicate allocate
     """
     return _set(_checks, check)
 
