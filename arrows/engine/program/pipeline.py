@@ -169,7 +169,7 @@ def checked_passes(check: Callable[[Program, str], None]) -> AbstractContextMana
     Example:
         >>> import arrows as ar
         >>> with checked_passes(lambda program, name: print(name, end=" ")):
-        ...     _ = ar.compile(ar.Vector(2) >> ar.FC(3)).program()
+        ...     _ = ar.compile(ar.Vector(2) >> ar.FC(3), jit=False).program()
         build narrow widen split join deduplicate allocate
     """
     return _set(_checks, check)
