@@ -149,9 +149,10 @@ class LazyBatch(Context):
             super().__exit__()
             self._updates = -1
             # The nodes too, so that the collector does not walk through them.
-            kept: tuple[Any, ...] = self._nodes, self._made, self.numbers, self._zeros_of, self._made_in_place
-            for x in (*kept, self.lists, self.recording.lists, self.recording.reads):
+            for x in (self._nodes, self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
                 x.clear()
+            self.recording.lists.clear()
+            self.recording.reads.clear()
             self.runs.release()
             resume_collector(self)
         finally:

@@ -33,6 +33,7 @@ from arrows.engine.planning import GrowingParams
 from arrows.engine.reading import index_of
 from arrows.engine.values import build
 from arrows.inference import Typed, infer
+from arrows.onthefly.operands import Nesting
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 from arrows.ops import Equation, Trace
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, types as T
@@ -66,7 +67,7 @@ class CallSite:
     output: T.Type
     origins: tuple[int, ...]
     flat: int
-    nesting: Any
+    nesting: Nesting | None
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
     first_place: int

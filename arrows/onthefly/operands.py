@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from arrows.engine.values import make_tuple
+from arrows.engine.values import Labelled, make_tuple
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Elements: TypeAlias = tuple[int, int]
 """What stands for a sequence in a node, see `Recording.nodes`; and its length."""
+Nesting: TypeAlias = "int | tuple[Nesting, ...]"
+"""A result, with the place of each tensor in its stead; tuples may have keys."""
 Known: TypeAlias = tuple[frozenset[Any], Elements, list[Any]]
 """A sequence that was an operand: the set of its elements' signatures, what it is, and the elements."""
 
@@ -60,12 +62,12 @@ def flatten(
             signature.append(tensor.origin)
 
 
-def nested(nesting: Any, tensors: list[Any]) -> Any:
+def nested(nesting: Nesting, tensors: Sequence[object]) -> object:
     """The result of a call from its tensors: see `CallSite.nesting`."""
-    if nesting.__class__ is int:
+    if isinstance(nesting, int):
         return tensors[nesting]
     items = [nested(each, tensors) for each in nesting]
-    return tuple(items) if nesting.__class__ is tuple else make_tuple(items, nesting.labels)
+    return make_tuple(items, nesting.labels if isinstance(nesting, Labelled) else None)
 
 
 def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
