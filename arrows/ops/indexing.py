@@ -267,7 +267,7 @@ def _item(item: object) -> Any:
 @lru_cache(maxsize=1024)  # a loop on the fly takes the same parts of its tensors again and again
 def _places(shape: tuple[int, ...], items: tuple[Any, ...]) -> tuple[Key, tuple[int, ...]]:
     """The key of a tensor of a shape, from what `_item` gives; and the shape of the part."""
-    key = tuple(slice(*item) if isinstance(item, tuple) else item for item in items)
+    key: tuple[Any, ...] = _slices(items, False)
     try:
         part = _without_numbers(shape)[key].shape
     except (IndexError, TypeError, ValueError) as error:  # of slices too: a step of 0
