@@ -111,16 +111,14 @@ def gated_tree_lstm(
     steps: Any = leaf, pair, lambda states: ar.ops.segment_sum(judge(*states))
     at_leaf, at_pair, at_root = map(ar.Function, steps) if functions else steps
 
+    def state(node: list[Any], states: list[Any]) -> Any:
+        h = at_leaf(node[1]) if len(node) == 2 else at_pair(state(node[1], states), state(node[2], states))
+        states.append((h[0], node[0]))
+        return h
+
     def loss(g: LazyBatch, tree: list[Any]) -> Any:
-        states = []
-
-        def state(node: list[Any]) -> Any:
-            label, *below = node
-            h = at_leaf(*below) if len(below) == 1 else at_pair(*map(state, below))
-            states.append((h[0], label))
-            return h
-
-        state(tree)
+        states: list[Any] = []
+        state(tree, states)
         if functions:
             return at_root([(h, g.tensor(label)) for h, label in states])
         return g.sum([judge(h, label) for h, label in states])

@@ -55,28 +55,27 @@ class Network:
     def judged(self, h: dy.Expression, label: int) -> dy.Expression:
         return dy.pickneglogsoftmax(self.layer("classify", h), label)
 
-    def treelstm(self, tree: list) -> dy.Expression:
+    def state(self, node: list, losses: list) -> tuple:
         """A node is [label, word] or [label, left, right]."""
+        if len(node) == 2:
+            x = dy.lookup(self.tables["embed"], node[1])
+            i, o = dy.logistic(self.layer("leaf_i", x)), dy.logistic(self.layer("leaf_o", x))
+            c = dy.cmult(i, dy.tanh(self.layer("leaf_u", x)))
+        else:
+            (left, left_cell), (right, right_cell) = self.state(node[1], losses), self.state(node[2], losses)
+            x = dy.concatenate([left, right])
+            i, o = dy.logistic(self.layer("pair_i", x)), dy.logistic(self.layer("pair_o", x))
+            f = dy.logistic(self.layer("forget_left", x))
+            k = dy.logistic(self.layer("forget_right", x))
+            c = dy.cmult(i, dy.tanh(self.layer("pair_u", x)))
+            c = c + dy.cmult(f, left_cell) + dy.cmult(k, right_cell)
+        h = dy.cmult(o, dy.tanh(c))
+        losses.append(self.judged(h, node[0]))
+        return h, c
+
+    def treelstm(self, tree: list) -> dy.Expression:
         losses: list = []
-
-        def state(node: list) -> tuple:
-            if len(node) == 2:
-                x = dy.lookup(self.tables["embed"], node[1])
-                i, o = dy.logistic(self.layer("leaf_i", x)), dy.logistic(self.layer("leaf_o", x))
-                c = dy.cmult(i, dy.tanh(self.layer("leaf_u", x)))
-            else:
-                (left, left_cell), (right, right_cell) = state(node[1]), state(node[2])
-                x = dy.concatenate([left, right])
-                i, o = dy.logistic(self.layer("pair_i", x)), dy.logistic(self.layer("pair_o", x))
-                f = dy.logistic(self.layer("forget_left", x))
-                k = dy.logistic(self.layer("forget_right", x))
-                c = dy.cmult(i, dy.tanh(self.layer("pair_u", x)))
-                c = c + dy.cmult(f, left_cell) + dy.cmult(k, right_cell)
-            h = dy.cmult(o, dy.tanh(c))
-            losses.append(self.judged(h, node[0]))
-            return h, c
-
-        state(tree)
+        self.state(tree, losses)
         return dy.esum(losses)
 
     def tagger(self, sentence: list) -> dy.Expression:
