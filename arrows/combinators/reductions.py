@@ -49,9 +49,7 @@ class Reduction(Apply[Any, Any]):
 
     def of_example(self, *values: Tensors) -> Tensors:
         """Reduces the rows of a sequence, or the items of a tuple."""
-        if _is_sequence(values[0]):
-            return each(self.of_rows, values[0])
-        return self._of_items(values)
+        return each(self.of_rows, values[0]) if _is_sequence(values[0]) else self._of_items(values)
 
     def _of_items(self, items: Sequence[Tensors]) -> Tensors:
         if isinstance(items[0], tuple):

@@ -480,8 +480,7 @@ def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T
         return T.Sequence(value.type) if value.rows >= 0 else value.type
 
     T.check_depth(returned)
-    output = type_of(returned)
-    return leaves, output
+    return leaves, type_of(returned)
 
 
 def _parts(item: object) -> tuple[list[object] | None, tuple[Hashable, ...] | None]:

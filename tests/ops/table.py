@@ -90,7 +90,7 @@ for _shape, _axes in (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), 
     rows("max min", [(d(*_shape),)], axes=[_axes], keepdims=(False, True))
 rows("sum norm", [(n(),)], axes=[()], keepdims=(False, True))
 rows("sum", [(n(2, 0),), (i(3),)], axes=[(-1,)], keepdims=[False])
-for _shape, _axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1)):
+for _shape, _axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1), ((64, 3), -1)):
     rows("softmax log_softmax", [(n(*_shape),)], axis=[_axis])
     rows("argmax", [(d(*_shape),)], axis=[_axis])
 
