@@ -46,13 +46,13 @@ def tasks(setting: Setting) -> Iterator[Task]:
     plain, functions = (
         programs.gated_tree_lstm(len(words), functions=functions, **sizes) for functions in (False, True)
     )
-    numbered = [_numbered(tree, words) for tree in trees]
+    numbered = [as_lists(tree, words) for tree in trees]
     variants: dict[str, Any] = {name.replace("arrows", "functions"): functions for name in ("arrows", *JIT)}
     yield ported(setting, "treelstm", plain, numbered, "tree", batch=100, **variants)
 
 
-def _numbered(tree: Tree, words: ar.Vocabulary) -> list[Any]:
+def as_lists(tree: Tree, words: ar.Vocabulary) -> list[Any]:
     """A tree as lists, with the number of each word."""
     if "word" in tree:
         return [tree["label"], words[tree["word"]]]
-    return [tree["label"], _numbered(tree["left"], words), _numbered(tree["right"], words)]
+    return [tree["label"], as_lists(tree["left"], words), as_lists(tree["right"], words)]

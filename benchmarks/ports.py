@@ -46,7 +46,7 @@ def tasks(setting: Setting) -> Iterator[Task]:
     yield ported(setting, "language_model", model, texts, "letter", len)
     starts = [[first, SAMPLE] for first in range(len(letters))]
     yield ported(setting, "writer", write, starts, "letter", lambda _: SAMPLE)
-    derivations = _derivations(sentences)
+    derivations = derivations_of(sentences)
     count = 1 + max(number for words, _ in derivations for number in words)
     yield ported(setting, "parser", parser(count, size // 2), derivations, "sentence")
 
@@ -191,7 +191,7 @@ def parser(words: int, size: int) -> programs.Program:
     return loss
 
 
-def _derivations(treebank: list[Sentence]) -> list[Any]:
+def derivations_of(treebank: list[Sentence]) -> list[Any]:
     """The words of each projective sentence and the root; and places and transition of each right step."""
     example = runpy.run_path(str(PARSER))
     derivations = []
