@@ -81,8 +81,7 @@ def segment_sum(x: TensorLike) -> TensorLike:
 def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
-    share = divide(g, maximum(segment_sum(ties), 1))
-    return (multiply(ties, segment_broadcast(share, x)),)
+    return (multiply(ties, segment_broadcast(divide(g, maximum(segment_sum(ties), 1)), x)),)
 
 
 def _extreme(function: Operation) -> Operation:
@@ -176,8 +175,7 @@ def _softmax_kernel(xp: ArrayModule) -> Run:
 
 
 def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
-    total = segment_sum(multiply(g, result))
-    return (multiply(result, g - segment_broadcast(total, x)),)
+    return (multiply(result, g - segment_broadcast(segment_sum(multiply(g, result)), x)),)
 
 
 @operation(checked("segment_softmax", floating), _softmax_kernel, _softmax_vjp, segmented=True)
