@@ -299,16 +299,13 @@ def apply(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -
 
 
 def _default(inference: Inference, layer: Occurrence, type: T.Type) -> Rule:
-    def decide() -> bool:
-        inference.gives(layer, inference.floats(type))
-        return True
-
-    yield layer.output, decide, LAYER
+    yield layer.output, partial(inference.gives, layer, inference.floats(type)), LAYER
 
 
 def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
     while isinstance(t := inference.solver.settled(occurrence.input), Variable):
+        find(occurrence.output).computed = True
         alike = partial(_items_alike, inference, occurrence)
         yield (t, alike, ALIKE) if isinstance(form, Reduction) else t
     trouble = form.check(t) or no_tensor(t)

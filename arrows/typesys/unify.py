@@ -72,6 +72,7 @@ class Variable:
         waiting: the rules that go on when it becomes known, each with its context.
         relabelled: what follows when it loses labels: each gives a variable, and the labels of what meets it.
         type: the type, once it has no open part and somebody asked for it.
+        computed: whether a function gives it, once the function's input is known.
     """
 
     con: Constructor | None = None
@@ -82,6 +83,7 @@ class Variable:
     waiting: list[tuple[Rule, object]] | tuple[()] = ()
     relabelled: Sequence[Callable[[], tuple[Variable, Keys]]] = ()
     type: T.Type | None = None
+    computed: bool = False
 
     def _pieces(self) -> list[Any]:
         """The notation as a list of texts, with each part in the place of its notation (`types.notation`)."""
@@ -287,8 +289,8 @@ def notation(v: Variable) -> str:
     return T.notation(v, SHOWN)
 
 
-Default: TypeAlias = Callable[[], bool]
-"""Decides what a rule waits for, if that is clear; returns whether it did."""
+Default: TypeAlias = Callable[[], bool | None]
+"""Decides what a rule waits for; returns False if that is not clear."""
 
 Wait: TypeAlias = "Variable | tuple[Variable, Variable | Default] | tuple[Variable, Default, int]"
 """What a rule waits for: a variable to become known, perhaps with what may decide it and its rank, or one of
@@ -298,8 +300,9 @@ Rule: TypeAlias = "Generator[Wait, None, None]"
 
 
 # Who may decide when everything is stuck, the most certain first: a join passes on what is known, forward,
-# then backward; a rule; an open root input is a Python object; items that are combined are alike; what is
-# read as an object is one; a layer gives its default; open parts of the root input are Python objects.
+# then backward; a rule; an open root input is a Python object; items that are combined are alike, and a join
+# passes back to what a function computes; what is read as an object is one; a layer gives its default; open
+# parts of the root input are Python objects.
 FORWARD, BACKWARD, RULE, INPUT_OBJECT, ALIKE, OBJECT, LAYER, REST = range(8)
 
 
@@ -369,7 +372,7 @@ class Solver:
                 except Clash as clash:
                     self.failures.append((context, clash))
                     return True
-                if decided:
+                if decided is not False:
                     if rank <= ALIKE:
                         self.passed_over = [0] * (REST + 1)
                     return True
@@ -377,10 +380,9 @@ class Solver:
                 self.passed_over[rank] += 1
         return False
 
-    def make_object(self, v: Variable, reader: Cause) -> bool:
-        """Makes an open type a Python object; always True."""
+    def make_object(self, v: Variable, reader: Cause) -> None:
+        """Makes an open type a Python object."""
         self.unify(v, Variable(INPUT, cause=reader))
-        return True
 
     # Equality
 
@@ -419,6 +421,7 @@ class Solver:
         """Makes the open variable `b` a link to `a`."""
         if a.con is None:
             a.waiting = [*a.waiting, *b.waiting] if b.waiting else a.waiting
+            a.computed |= b.computed
             b.link = a
             return
         if a.args and occurs(b, a):
@@ -459,18 +462,14 @@ class Solver:
     def _join(self, source: Variable, target: Variable) -> Rule:
         """Waits until all of `source` is known, so that a contradiction is found where the two come together.
 
-        If everything is stuck, what is known of either passes to the other.
+        If everything is stuck, what is known of either passes to the other: to the result of a function after
+        the root input is decided, since that tells the result better.
         """
-
-        def decide() -> bool:
-            self.meet(source, target)
-            return True
-
         while (a := find(source)).con is None and a is not (b := find(target)) and b.con is None:
             yield a, b
-        rank = BACKWARD
+        rank = ALIKE if find(source).computed else BACKWARD
         for part in inside(source):
-            yield part, decide, rank
+            yield part, partial(self.meet, source, target), rank
             rank = FORWARD
         self.meet(source, target)
 
