@@ -14,7 +14,7 @@ from arrows.combinators import set_name, wrong_argument
 from arrows.layers import initializers
 from arrows.layers.arguments import CHECKS, A, B, DeclaredLayer, items, vector
 from arrows.ops import Initializer, Parameter, ShapeError, TensorLike
-from arrows.typesys import static as S, types as T
+from arrows.typesys import cached_property, static as S, types as T
 
 Vector: TypeAlias = S.Tensor[Any, tuple[Any]]
 State: TypeAlias = tuple[Vector, Vector]
@@ -82,7 +82,7 @@ class MemoryCell(Cell[A, B]):
     _: KW_ONLY
     forget_bias: float = 1.0
 
-    @property
+    @cached_property
     def state(self) -> T.Tuple:
         """The type of the state (h, c)."""
         return T.Tuple((T.Tensor((self.size,), self.dtype),) * 2)
@@ -215,7 +215,7 @@ class Stacked(Cell[tuple[Vector, Any], Any]):
         self.size = cells[-1].size
         self.effect = self.dropout > 0 or any(cell.effect for cell in cells)
 
-    @property
+    @cached_property
     def state(self) -> T.Tuple:
         """The type of the state: of the last cell, then of the cells below it."""
         *below, last = (cell.state for cell in self.cells)

@@ -9,7 +9,7 @@ from arrows import ops
 from arrows.layers import initializers
 from arrows.layers.cells import Cell, Vector
 from arrows.ops import Parameter, TensorLike
-from arrows.typesys import types as T
+from arrows.typesys import cached_property, types as T
 
 
 @dataclass(eq=False, repr=False)
@@ -62,7 +62,7 @@ class GRUCell(Cell[tuple[Vector, Vector], Vector]):
     _: KW_ONLY
     reset_after: bool = False
 
-    @property
+    @cached_property
     def state(self) -> T.Tensor:
         """The type of the state h."""
         return T.Tensor((self.size,), self.dtype)
