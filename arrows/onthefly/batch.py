@@ -205,7 +205,7 @@ class LazyBatch(Context):
     def _read(self, entrance: tuple[int, int], value: object) -> LazyTensor:
         self.check_open("read a value")
         node = len(self._nodes)
-        self._nodes.append(entrance[:1])
+        self._nodes.append((-1 - entrance[0],))
         self.recording.reads[node] = value
         return LazyTensor(self, node << OUTPUT_BITS, entrance[1])
 
@@ -300,28 +300,28 @@ class LazyBatch(Context):
             if len(arguments) == 1:
                 (x,) = arguments
                 if x.__class__ is LazyTensor:
-                    return self.visit(site := after[x.origin][None], (site.number, x.id))
+                    return self.visit(site := after[x.origin][None], (site.mark, x.id))
                 if x.__class__ is int and 0 <= x < (site := after[int][None]).limit:
-                    return self.visit(site, (site.number, self.tensor(x).id))
+                    return self.visit(site, (site.mark, self.tensor(x).id))
             elif len(arguments) == 2:
                 x, y = arguments
                 if x.__class__ is LazyTensor:
                     after = after[x.origin]
                     if y.__class__ is int and 0 <= y < (site := after[int][None]).limit:
-                        return self.visit(site, (site.number, x.id, self.tensor(y).id))
+                        return self.visit(site, (site.mark, x.id, self.tensor(y).id))
                     if y.__class__ is LazyTensor and y.context is self:
-                        return self.visit(site := after[y.origin][None], (site.number, x.id, y.id))
+                        return self.visit(site := after[y.origin][None], (site.mark, x.id, y.id))
                     if y.__class__ is tuple and len(y) == 2:
                         h, c = y
                         if h.__class__ is c.__class__ is LazyTensor and h.context is c.context is self:
                             site = after[h.origin, c.origin][None]
-                            return self.visit(site, (site.number, x.id, h.id, c.id))
+                            return self.visit(site, (site.mark, x.id, h.id, c.id))
                 elif x.__class__ is y.__class__ is tuple and len(x) == len(y) == 2:
                     (a, b), (h, c) = arguments
                     tensors = a.__class__ is b.__class__ is h.__class__ is c.__class__ is LazyTensor
                     if tensors and a.context is b.context is h.context is c.context is self:
                         site = after[a.origin, b.origin, h.origin, c.origin][None]
-                        return self.visit(site, (site.number, a.id, b.id, h.id, c.id))
+                        return self.visit(site, (site.mark, a.id, b.id, h.id, c.id))
         except KeyError:
             pass
         if not isinstance(block, core.Apply):
@@ -396,7 +396,7 @@ class LazyBatch(Context):
 
         Args:
             site: the call site.
-            node: its number and the ids of the operands.
+            node: its mark and the ids of the operands.
         """
         if self._updates != self._lock.updates:  # it is closed, or a step has changed what calls give
             self.check_open(f"compute at {site.line}")
@@ -423,11 +423,11 @@ class LazyBatch(Context):
     def _called(self, site: CallSite, ids: list[int], sequences: list[Elements]) -> Any:
         """The results of a call: one with sequences or random numbers is a node of its own."""
         if not sequences and site.random <= self._calm:
-            return self.visit(site, (site.number, *ids))
+            return self.visit(site, (site.mark, *ids))
         if not self.open:
             self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        self._nodes.append((site.number, *ids, *[elements for elements, _ in sequences]))
+        self._nodes.append((site.mark, *ids, *[elements for elements, _ in sequences]))
         if site.random > self._calm:
             count = self.dropout_calls.get(self.instance, 0)
             self.dropout_calls[self.instance] = count + 1
@@ -465,7 +465,7 @@ class LazyBatch(Context):
         if len(operands) == 1 and not attributes and (x := operands[0]).__class__ is LazyTensor:
             site = self.known.get((primitive, x.origin))
             if site is not None:
-                return self.visit(site, (site.number, x.id))
+                return self.visit(site, (site.mark, x.id))
         callee: Hashable = primitive
         if values := attributes.values():
             callee = primitive, *(values if primitive in _SHAPING else map(repr, values))
@@ -487,7 +487,7 @@ class LazyBatch(Context):
                     after = after[kind, x]
                 else:
                     return None
-            return self.visit(site := after[None], (site.number, *ids))
+            return self.visit(site := after[None], (site.mark, *ids))
         except KeyError:
             return None
 
@@ -526,7 +526,7 @@ class LazyBatch(Context):
             input = types[0] if len(types) == 1 else T.Tuple(types)
             infer = partial(sites.infer_call, block, input, signature, where, attempt)
             site = sites.meet(call, (callee, *where), place, infer)
-        return self.visit(site, (site.number, *[x.id for x in tensors if x.origin >= 0]))
+        return self.visit(site, (site.mark, *[x.id for x in tensors if x.origin >= 0]))
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
         """A plain operand as a tensor, with the element type of the tensor beside it.

@@ -47,6 +47,7 @@ class CallSite:
 
     Attributes:
         number: the number of its site.
+        mark: what its nodes begin with: see `Recording.nodes`.
         output: the type of its result.
         origins: those of its outputs: see `CallSites`.
         flat: 1 if the result is one tensor, 2 if it is a tuple of two without keys, as is frequent; else 0.
@@ -64,6 +65,7 @@ class CallSite:
     """
 
     number: int
+    mark: int
     output: T.Type
     origins: tuple[int, ...]
     flat: int
@@ -280,6 +282,7 @@ class CallSites:
         nesting = None if elements else build(typed.output, lambda _: next(places), lambda _: None, True)
         return CallSite(
             number=number,
+            mark=-1 - number,
             output=typed.output,
             origins=tuple(origin_of[n] for n in order[: len(outputs)]),
             flat=1 if nesting == 0 else 2 * (nesting.__class__ is tuple and nesting == (0, 1)),

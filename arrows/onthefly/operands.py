@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from arrows.engine.values import Labelled, make_tuple
+from arrows.onthefly.recording import LISTS
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
@@ -96,7 +97,7 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
         # The ids of the first tensors of all elements, then of the second...
         ids = [id for place in range(width) for id in rows[place::width]]
         batch.recording.lists.append((len(x), np.array(ids, np.int64)))
-        known = signature, (-len(batch.recording.lists), len(x)), list(x)
+        known = signature, (LISTS + len(batch.recording.lists) - 1, len(x)), list(x)
         if fixed or all(map(_is_fixed, x)):
             batch.lists[items] = known
     return known

@@ -9,6 +9,9 @@ import numpy as np
 
 from arrows.arrays import HostArray
 
+LISTS = 1 << 62
+"""What stands for a list in a node is its number and this; no id is as large."""
+
 
 class Recording:
     """The nodes of a batch.
@@ -17,8 +20,8 @@ class Recording:
     interrupt leaves no half of a node that anything refers to.
 
     Attributes:
-        nodes: each node: its site, the ids of the values that it reads, and for each sequence -1 less the
-            number of its list.
+        nodes: each node: -1 less its site, the ids of the values that it reads, and for each sequence what
+            stands for its list.
         lists: sequences that nodes read: the length, and the ids of their elements' values. A decoder
             attends to one at each step, and a node for each would hold all ids again.
         reads: node -> the data that enter there; dropped once it has run.
@@ -47,21 +50,20 @@ class Recording:
         """All nodes one after another in one array, and where each begins and the last ends."""
         count = len(self.nodes)
         if count > self._count:
-            new = self.nodes[self._count : count]
-            sizes = np.fromiter(map(len, new), np.int64, len(new))
+            new = np.fromiter(chain.from_iterable(self.nodes[self._count : count]), np.int64)
             first = self._start[self._count]
+            end = first + len(new)
             self._start, self.run_of = grown(self._start, count + 1), grown(self.run_of, count)
-            self._start[self._count + 1 : count + 1] = first + sizes.cumsum()
-            end = self._start[count]
             self._flat = grown(self._flat, end)
-            self._flat[first:end] = np.fromiter(chain.from_iterable(new), np.int64, end - first)
+            self._flat[first:end], self._start[count] = new, end
+            self._start[self._count : count] = first + (new < 0).nonzero()[0]
             self._count = count
         return self._flat, self._start[: count + 1]
 
     def add_rows(self, node: int, site: int, length: int) -> range:
         """Adds a node for each row that an operation returns for a sequence's elements."""
         rows = range(len(self.nodes), len(self.nodes) + length)
-        self.nodes.extend([(site,)] * length)
+        self.nodes.extend([(-1 - site,)] * length)
         self.rows.setdefault(node, []).append(rows)
         self.row_of.update(dict.fromkeys(rows, node))
         return rows

@@ -227,7 +227,7 @@ class Runs:
             row = getattr(refused.__cause__, "row", None)
             if row is not None and not rows.offsets:  # with sequences, the row may be an element's
                 nodes = nodes[row : row + 1]
-        sites = [self._recording.nodes[node][0] for node in nodes.tolist()]
+        sites = [-1 - self._recording.nodes[node][0] for node in nodes.tolist()]
         return self._refused_call(sites, refused.__cause__)
 
     def _refused_call(self, sites: list[int], cause: BaseException | None) -> ArrowValueError:

@@ -31,7 +31,7 @@ def _operator(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
                 site = batch.fast[primitive][self.origin][other.origin][None]
             except KeyError:
                 return operation(self, other)
-            return batch.visit(site, (site.number, self.id, other.id))
+            return batch.visit(site, (site.mark, self.id, other.id))
         known = batch.as_before(primitive, (self, other))
         return operation(self, other) if known is None else known
 

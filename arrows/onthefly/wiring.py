@@ -14,7 +14,7 @@ from arrows.engine.reading import Column, Outputs, Wirings, joined_ranges, splic
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.chains import Nodes, merged
-from arrows.onthefly.recording import Recording
+from arrows.onthefly.recording import LISTS, Recording
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 
 
@@ -53,10 +53,10 @@ def wire(
     nodes = _needed(recording, wanted)
     if not len(nodes):
         return None
-    sites = flat[start[nodes]]
+    sites = -1 - flat[start[nodes]]
     lengths = start[nodes + 1] - start[nodes] - 1
     sources = flat[joined_ranges(start[nodes] + 1, lengths)]
-    (listed,) = (sources < 0).nonzero()
+    (listed,) = (sources >= LISTS).nonzero()
     readers, lists = nodes.repeat(lengths)[listed], _Lists(recording, sources[listed])
     lengths -= np.bincount(nodes.searchsorted(readers), minlength=len(nodes))
     sources = np.concatenate([np.delete(sources, listed), lists.members])
@@ -71,7 +71,7 @@ def wire(
     source_nodes, outputs = sources >> OUTPUT_BITS, sources & OUTPUT
     has_run = recording.run_of[source_nodes] > 0
     carried = np.unique(sources[has_run])
-    entrances = call_sites.entrances(flat[start[carried >> OUTPUT_BITS]], carried & OUTPUT)
+    entrances = call_sites.entrances(-1 - flat[start[carried >> OUTPUT_BITS]], carried & OUTPUT)
 
     plan = plan_of_all()
     constants, shift = len(plan.lowered.constants), plan.shift
@@ -118,7 +118,7 @@ class _Lists:
     """
 
     def __init__(self, recording: Recording, numbers: HostArray) -> None:
-        lists, which = np.unique(-1 - numbers, return_inverse=True)
+        lists, which = np.unique(numbers - LISTS, return_inverse=True)
         chosen = [recording.lists[number] for number in lists.tolist()]
         sizes = np.array([len(members) for _, members in chosen], np.int64)
         self.members = np.concatenate([np.zeros(0, np.int64), *(members for _, members in chosen)])
@@ -133,9 +133,9 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
         first, top = recording.all_before, int(wanted[-1]) + 1
         flat, start = recording.columns()
         needed = np.zeros(max(top, first), bool)
-        ids = flat[start[first] : start[max(top, first)]].copy()
-        ids[start[first:top] - start[first]] = int(wanted[0]) << OUTPUT_BITS  # there are sites
-        needed[np.append(ids[ids >= 0], _Lists(recording, ids[ids < 0]).members) >> OUTPUT_BITS] = True
+        ids = flat[start[first] : start[max(top, first)]]
+        listed = _Lists(recording, ids[ids >= LISTS]).members
+        needed[np.append(ids[(ids >= 0) & (ids < LISTS)], listed) >> OUTPUT_BITS] = True
         needed[wanted] = True
         if needed[first:].all():
             return np.arange(first, top)
@@ -150,8 +150,8 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
         ready[node] = True
         found.append(node)
         for id in all_nodes[node][1:]:
-            if id < 0:
-                waiting += (recording.lists[-1 - id][1] >> OUTPUT_BITS).tolist()
+            if id >= LISTS:
+                waiting += (recording.lists[id - LISTS][1] >> OUTPUT_BITS).tolist()
             elif not ready[id >> OUTPUT_BITS]:
                 waiting.append(id >> OUTPUT_BITS)
         if recording.rows:
@@ -175,7 +175,8 @@ def _depths(recording: Recording, nodes: HostArray, number: HostArray, *edges: H
         rows = [place for place, node in enumerate(nodes.tolist()) if node in recording.row_of]
         operation[rows] = number[[recording.row_of[node] for node in nodes[rows].tolist()]]
     depths = [0] * len(nodes)
-    for source, target in zip(operation[edges[0]].tolist(), edges[1].tolist(), strict=True):
+    pairs = np.unique(edges[1] * len(nodes) + operation[edges[0]])  # most read h and c of a state: one edge
+    for target, source in zip(*[each.tolist() for each in np.divmod(pairs, len(nodes))], strict=True):
         if depths[source] >= depths[target]:
             depths[target] = depths[source] + 1
     return np.array(depths, np.int32)[operation]
