@@ -21,7 +21,7 @@ class Recording:
 
     Attributes:
         nodes: each node: -1 less its site, the ids of the values that it reads, and for each sequence what
-            stands for its list.
+            stands for its list. No other number is negative, so these show where nodes begin.
         lists: sequences that nodes read: the length, and the ids of their elements' values. A decoder
             attends to one at each step, and a node for each would hold all ids again.
         reads: node -> the data that enter there; dropped once it has run.
