@@ -25,7 +25,7 @@ from arrows.onthefly.operands import Elements, Known, flatten, foreign, nested, 
 from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
-from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
+from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor, lazy_tensor
 from arrows.ops import (
     Attributes,
     Context,
@@ -42,8 +42,6 @@ from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers,
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
-
-_new = object.__new__
 
 _NUMBERS = {int, float, bool}
 _DRAWS: dict[str, core.AnyBlock] = {
@@ -127,7 +125,7 @@ class LazyBatch(Context):
         self._zeros_of: dict[T.Type, Any] = {}
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
-        self.fast, self.type_of = net.call_sites.fast[self._calm], net.call_sites.type_of
+        self.fast, self.types = net.call_sites.fast[self._calm], net.call_sites.types
         self.dropout_calls: dict[int, int] = {}
         self.runs = Runs(net, self.recording, training=training, gradients=gradients)
 
@@ -207,7 +205,7 @@ class LazyBatch(Context):
         node = len(self._nodes)
         self._nodes.append((-1 - entrance[0],))
         self.recording.reads[node] = value
-        return LazyTensor(self, node << OUTPUT_BITS, entrance[1])
+        return lazy_tensor(self, node << OUTPUT_BITS, entrance[1])
 
     def constant(self, array: HostArray) -> LazyConstant:
         """A constant of the program, to which operations are specialised; equal constants are one.
@@ -292,38 +290,81 @@ class LazyBatch(Context):
         result: LazyTensor = self.call_block(self.net.mean_block, (list(tensors),))
         return result
 
-    def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
-        # What loops call most, in half of the time: a layer on a tensor or an index, a loss on a tensor and
-        # an index, a cell on a tensor and its state of two, a function of two tensors or of two such states.
+    def call_block(self, block: object, arguments: Any, /) -> Any:
+        # What loops call most, in half of the time: an operation or a layer on a tensor or two, a layer on an
+        # index, a loss on a tensor and an index, a cell on a tensor and its state of two, a function of two
+        # such states.
+        node: tuple[int, ...] | None = None
         try:
             after = self.fast[block]
             if len(arguments) == 1:
                 (x,) = arguments
-                if x.__class__ is LazyTensor:
-                    return self.visit(site := after[x.origin][None], (site.mark, x.id))
-                if x.__class__ is int and 0 <= x < (site := after[int][None]).limit:
-                    return self.visit(site, (site.mark, self.tensor(x).id))
+                if type(x) is LazyTensor:
+                    site = after[x.origin][None]
+                    node = site.mark, x.id
+                elif type(x) is int and int in after and 0 <= x < (site := after[int][None]).limit:
+                    node = site.mark, (self.numbers[x] if x in self.numbers else self.tensor(x)).id
             elif len(arguments) == 2:
                 x, y = arguments
-                if x.__class__ is LazyTensor:
-                    after = after[x.origin]
-                    if y.__class__ is int and 0 <= y < (site := after[int][None]).limit:
-                        return self.visit(site, (site.mark, x.id, self.tensor(y).id))
-                    if y.__class__ is LazyTensor and y.context is self:
-                        return self.visit(site := after[y.origin][None], (site.mark, x.id, y.id))
-                    if y.__class__ is tuple and len(y) == 2:
+                if type(x) is LazyTensor:
+                    of_x, kind = after[x.origin], type(y)
+                    if kind is LazyTensor and y.context is self:
+                        site = of_x[y.origin][None]
+                        node = site.mark, x.id, y.id
+                    elif kind is int and int in of_x and 0 <= y < (site := of_x[int][None]).limit:
+                        node = site.mark, x.id, (self.numbers[y] if y in self.numbers else self.tensor(y)).id
+                    elif kind is tuple and len(y) == 2:
                         h, c = y
-                        if h.__class__ is c.__class__ is LazyTensor and h.context is c.context is self:
-                            site = after[h.origin, c.origin][None]
-                            return self.visit(site, (site.mark, x.id, h.id, c.id))
-                elif x.__class__ is y.__class__ is tuple and len(x) == len(y) == 2:
+                        if type(h) is type(c) is LazyTensor and h.context is c.context is self:
+                            site = of_x[h.origin, c.origin][None]
+                            node = site.mark, x.id, h.id, c.id
+                elif type(x) is type(y) is tuple and len(x) == len(y) == 2:
                     (a, b), (h, c) = arguments
-                    tensors = a.__class__ is b.__class__ is h.__class__ is c.__class__ is LazyTensor
+                    tensors = type(a) is type(b) is type(h) is type(c) is LazyTensor
                     if tensors and a.context is b.context is h.context is c.context is self:
                         site = after[a.origin, b.origin, h.origin, c.origin][None]
-                        return self.visit(site, (site.mark, a.id, b.id, h.id, c.id))
+                        node = site.mark, a.id, b.id, h.id, c.id
+            if node is None:
+                ids = []
+                for x in arguments:
+                    kind = type(x)
+                    if kind is LazyTensor and x.context is self:
+                        ids.append(x.id)
+                        after = after[x.origin]
+                    elif kind in _NUMBERS:
+                        after = after[kind, x or repr(x)]
+                    elif kind is Weight:
+                        after = after[kind, x]
+                    else:
+                        raise KeyError(x)
+                site = after[None]
+                node = site.mark, *ids
         except KeyError:
-            pass
+            return self._call_anew(block, arguments)
+        if not site.flat or self._updates != self._lock.updates:
+            return self.visit(site, node)
+        # As `visit`, whose call takes a tenth of the time.
+        result = self._made.get(node)
+        if result is None:
+            nodes = self._nodes
+            first = len(nodes) << OUTPUT_BITS
+            nodes.append(node)
+            result = LazyTensor()
+            result.context, result.id, result.origin = self, first, site.origins[0]
+            if site.flat == 2:  # as the state of an LSTM
+                second = LazyTensor()
+                second.context, second.id, second.origin = self, first + 1, site.origins[1]
+                result = result, second
+            if self._shares:
+                self._made[node] = result
+        return result
+
+    as_before = call_block  # operations are in `fast` as blocks are
+
+    def _call_anew(self, block: object, arguments: Any) -> Any:
+        """The result of a call that `fast` does not tell; None for an operation."""
+        if isinstance(block, (tuple, Primitive)):
+            return None
         if not isinstance(block, core.Apply):
             return self(block, *arguments)
         key: list[Any] = [block]
@@ -407,15 +448,7 @@ class LazyBatch(Context):
             nodes = self._nodes
             first = len(nodes) << OUTPUT_BITS
             nodes.append(node)
-            if site.flat:
-                result = _new(LazyTensor)  # as `LazyTensor(self, first, origin)`, in half of the time
-                result.context, result.id, result.origin = self, first, site.origins[0]
-                if site.flat == 2:  # as the state of an LSTM
-                    second = _new(LazyTensor)
-                    second.context, second.id, second.origin = self, first + 1, site.origins[1]
-                    result = result, second
-            else:
-                result = self._results(site, first, {})
+            result = self._results(site, first, {})
             if self._shares:
                 self._made[node] = result
         return result
@@ -436,19 +469,17 @@ class LazyBatch(Context):
             domain: recording.add_rows(node, number, sequences[domain][1])
             for domain, number in site.element_sites.items()
         }
-        if site.flat == 1:
-            return LazyTensor(self, node << OUTPUT_BITS, site.origins[0])
         return self._results(site, node << OUTPUT_BITS, rows)
 
     def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
         """The results of a call: its `first` value and the others, and `rows` for elements of sequences."""
         leaves = [
-            [LazyTensor(self, (row << OUTPUT_BITS) + place, origin) for row in rows[domain]]
+            [lazy_tensor(self, (row << OUTPUT_BITS) + place, origin) for row in rows[domain]]
             if domain >= 0
-            else LazyTensor(self, first + place, origin)
+            else lazy_tensor(self, first + place, origin)
             for domain, place, origin in site.results
         ]
-        if site.nesting:
+        if site.nesting is not None:
             return nested(site.nesting, leaves)
         return unwrap(site.output, assemble(site.output, iter(leaves)), lambda x: x)
 
@@ -462,34 +493,11 @@ class LazyBatch(Context):
         attributes: Attributes,
         like: TensorLike | None = None,
     ) -> Any:
-        if len(operands) == 1 and not attributes and (x := operands[0]).__class__ is LazyTensor:
-            site = self.known.get((primitive, x.origin))
-            if site is not None:
-                return self.visit(site, (site.mark, x.id))
         callee: Hashable = primitive
         if values := attributes.values():
             callee = primitive, *(values if primitive in _SHAPING else map(repr, values))
         result = self.as_before(callee, operands)
         return self._apply_anew(primitive, operands, attributes, callee) if result is None else result
-
-    def as_before(self, call: Hashable, operands: Sequence[Any]) -> Any:
-        ids: list[int] = []
-        try:
-            after = self.fast[call]
-            for x in operands:
-                kind = x.__class__
-                if kind is LazyTensor and x.context is self:
-                    ids.append(x.id)
-                    after = after[x.origin]
-                elif kind in _NUMBERS:
-                    after = after[kind, x or repr(x)]
-                elif kind is Weight:
-                    after = after[kind, x]
-                else:
-                    return None
-            return self.visit(site := after[None], (site.mark, *ids))
-        except KeyError:
-            return None
 
     def _apply_anew(
         self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes, callee: Hashable

@@ -149,14 +149,7 @@ class CallSites:
         return len(self.sites), len(self.constants), len(self._flow)
 
     # ------------------------------------------------------------------------------------------------------
-    # types, constants, reads
-
-    def type_of(self, origin: int) -> T.Tensor:
-        """The type of a tensor, or of a constant, whose origin is -1 - number."""
-        if origin >= 0:
-            return self.types[origin]
-        array = self.constants[-1 - origin]
-        return T.Tensor(array.shape, array.dtype.name)
+    # constants, reads
 
     def typed(self, signature: Iterable[Any]) -> tuple[Any, ...]:
         """The signature of a call with the types of its operands in place of their origins."""

@@ -181,7 +181,7 @@ class Context:
         """Applies an operation to tensors of this context, constants and numbers: see `bind`."""
         raise NotImplementedError
 
-    def as_before(self, call: Hashable, operands: Sequence[Operand]) -> TensorLike | None:
+    def as_before(self, call: Hashable, operands: Sequence[Operand], /) -> TensorLike | None:
         """The result of an operation that tensors like these were operands of before, if it is known so.
 
         Args:
@@ -194,7 +194,7 @@ class Context:
         """Raises the error for an operation that gets a tensor of this context and one of another."""
         raise NotImplementedError
 
-    def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
+    def call_block(self, block: Any, arguments: tuple[Any, ...], /) -> Any:
         """Calls a block on tensors of this context, plain values, and tuples and lists of these."""
         raise NotImplementedError
 
@@ -311,7 +311,7 @@ class FunctionContext(Context):
             "a Function must not keep tensors between calls"
         )
 
-    def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
+    def call_block(self, block: Any, arguments: tuple[Any, ...], /) -> Any:
         return block.compute(arguments)
 
 

@@ -397,15 +397,14 @@ def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Ten
     >>> concat([np.array([1, 2]), np.array([3])]).tolist()
     [1, 2, 3]
     """
+    if isinstance(xs, (list, tuple)) and xs and isinstance(first := xs[0], TensorLike) and type(axis) is int:
+        place = axis if axis < 0 else axis - len(first.type.shape)
+        if (known := first.context.as_before((_concat, place), xs)) is not None:
+            return known
     if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
         raise ShapeError("concat takes a list of tensors, and at least one")
-    first = xs[0]
-    if isinstance(first, TensorLike) and axis.__class__ is int:
-        place = axis if axis < 0 else axis - len(first.type.shape)
-        if (result := first.context.as_before((_concat, place), xs)) is not None:
-            return result
-    place = negative_axis("concat", axis, len(shape_of(first)))
-    return first if isinstance(first, TensorLike) and len(xs) == 1 else bind(_concat, *xs, axis=place)
+    place = negative_axis("concat", axis, len(shape_of(xs[0])))
+    return xs[0] if isinstance(xs[0], TensorLike) and len(xs) == 1 else bind(_concat, *xs, axis=place)
 
 
 _concat = get("concat")
