@@ -201,7 +201,8 @@ class LazyBatch(Context):
         return self._read(self.net.call_sites.entrance("read", type), value)
 
     def _read(self, entrance: tuple[int, int], value: object) -> LazyTensor:
-        self.check_open("read a value")
+        if not self.open:
+            self.check_open("read a value")
         node = len(self._nodes)
         self._nodes.append((-1 - entrance[0],))
         self.recording.reads[node] = value

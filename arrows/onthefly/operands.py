@@ -85,17 +85,17 @@ def _sequence(batch: LazyBatch, x: list[Any]) -> Known | None:
         rows = [each.id for each in tensors if each.__class__ is LazyTensor and each.context is batch]
         fixed = len(rows) == len(tensors)
         if fixed:  # all tensors, or all tuples of as many, as mostly
-            width = len(x[0]) if tuples else 1
-            kinds = set(zip(*[iter([each.origin for each in tensors])] * width, strict=True))
+            width, origins = len(x[0]) if tuples else 1, [each.origin for each in tensors]
+            kinds = {*zip({*origins})} if width == 1 else {*zip(*[iter(origins)] * width, strict=True)}
             signature = frozenset(("(", *kind, ")") if tuples else kind for kind in kinds)
         else:
-            rows, origins = list[int](), list[Any]()
+            rows, origins = [], []
             flatten(batch, x, rows, origins, [], in_sequence=True)
             width, size = len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
             # Where elements are unlike, these parts of one length are no signatures, and never known.
             signature = frozenset(zip(*[iter(origins)] * size, strict=False))
         # The ids of the first tensors of all elements, then of the second...
-        ids = [id for place in range(width) for id in rows[place::width]]
+        ids = rows if width == 1 else [id for place in range(width) for id in rows[place::width]]
         batch.recording.lists.append((len(x), np.array(ids, np.int64)))
         known = signature, (LISTS + len(batch.recording.lists) - 1, len(x)), list(x)
         if fixed or all(map(_is_fixed, x)):
