@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import kernel as loops
 from arrows.engine.planning import SCHEDULES
 from arrows.training import SGD, train
+from tests.marks import numba
 
-numba = pytest.mark.skipif(not loops.available(), reason="numba is not installed")
 INT = ar.Scalar("int32")
 CHOICE = (ar.GetItem("table") & ar.GetItem("i") >> INT) >> ar.OneOf(
     ar.GetItem(0),
@@ -101,10 +100,8 @@ def test_columns_of_a_product_are_columns_of_a_matrix_not_of_a_vector() -> None:
 
 class _Products(ar.Layer[Any, Any]):
     def parameters(self, input: Any) -> tuple[ar.ops.Parameter, ...]:
-        def normal(generator: Any, shape: Any, dtype: Any) -> Any:
-            return generator.normal(size=shape).astype(dtype)
-
         shapes = {"first": (4, 3), "second": (4, 3), "matrix": (3, 3)}
+        normal = ar.initializers.normal(1.0)
         return tuple(ar.ops.Parameter(name, shape, "float32", normal) for name, shape in shapes.items())
 
     def forward(self, parameters: Any, x: Any) -> Any:

@@ -34,9 +34,7 @@ class Table(ar.Layer[Any, Any]):
         self.shape, self.trainable = shape, trainable
 
     def parameters(self, input: Any) -> tuple[ops.Parameter, ...]:
-        def spread(generator: Any, shape: Any, dtype: Any) -> Any:
-            return generator.normal(0, 0.5, shape).astype(dtype)
-
+        spread = ar.initializers.normal(0.5)
         return (ops.Parameter("w", self.shape, "float32", spread, self.trainable),)
 
     def forward(self, parameters: Any, *args: Any) -> Any:

@@ -256,6 +256,7 @@ STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("v3", "lstm({v3}, (b.zeros([3]), b.zeros([3])))[0]"),
         ("v3", "lstm({v3}, ({v3_2}, {v3_3}))[1]"),
         ("v3", "lstm({v3}, lstm({v3_2}, (b.zeros([3]), b.zeros([3]))))[0]"),
+        ("v3", "lstm(b.zeros([3]), ({v3}, {v3_2}))[0]"),
         ("v3", "gru({v2}, {v3})"),
         ("v3", "gru({v2}, b.zeros([3]))"),
         ("v3", "cell({v2}, (({v3}, {v3_2}), (b.zeros([3]), {v3})))[0]"),

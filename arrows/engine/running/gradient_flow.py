@@ -471,7 +471,8 @@ class GradientMemory:
         """The gradients of all batches in which these operations take part."""
         parts: dict[int, list[_Part]] = {o: [] for o in operations}
         arrays: dict[ParameterKey, Array] = {}
-        writers: dict[ParameterKey, list[tuple[int, Region]]] = {}  # and what each writes in place
+        writers: dict[ParameterKey, list[tuple[int, Region]]] = {}  # and what each writes
+        covered: dict[ParameterKey, list[Region]] = {}  # what is written in place
         for o in operations:
             for accumulate in self._accumulates.get(o, ()):
                 key, region = _key(accumulate), accumulate.region
@@ -482,12 +483,12 @@ class GradientMemory:
                     continue
                 own = writers.setdefault(key, [])
                 before = [writer for writer, other in own if overlap(other, region)]
+                own.append((o, region))
                 if not before:
-                    own.append((o, region))
+                    covered.setdefault(key, []).append(region)
                 adds = bool(before) and o not in before
                 parts[o].append(_Part(key, arrays[key][subscript(region)], not before, adds))
-        regions = {key: [region for _, region in each] for key, each in writers.items()}
-        blanks = [ArrayWrite(x) for key in arrays for x in uncovered(arrays[key], regions.get(key, ()))]
+        blanks = [ArrayWrite(x) for key in arrays for x in uncovered(arrays[key], covered.get(key, ()))]
         if len(self._begun) == 64:
             self._begun.clear()
         return self._begun.setdefault(operations, BatchGradients(self._device, parts, arrays, blanks))

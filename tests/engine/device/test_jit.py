@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import available
 from arrows.engine.program.numbers import IN_LOOPS
+from tests.marks import numba
 from tests.profile import at_night
-
-numba = pytest.mark.skipif(not available(), reason="numba is not installed")
 
 
 @pytest.fixture

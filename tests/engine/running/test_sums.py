@@ -10,9 +10,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device import available
 from tests.compare import dense
-from tests.marks import needs_compiler
+from tests.marks import needs_compiler, numba
 
 MANY = 100_000
 
@@ -63,9 +62,6 @@ def data() -> Any:
 def wanted(data: Any) -> Any:
     value, grads = gradients("float64", data, jit=False)
     return value, {name: dense(g) for name, g in grads.items()}
-
-
-numba = pytest.mark.skipif(not available(), reason="numba is not installed")
 
 
 HOW = [{"jit": False}, pytest.param({"jit": True}, marks=numba), {"device": "fake"}, {"schedule": "depth"}]
