@@ -337,19 +337,21 @@ class LazyBatch(Context):
                     elif kind is Weight:
                         after = after[kind, x]
                     else:
-                        raise KeyError(x)
-                site = after[None]
-                node = site.mark, *ids
+                        break
+                else:
+                    site = after[None]
+                    node = site.mark, *ids
         except KeyError:
+            pass
+        if node is None:
             return self._call_anew(block, arguments)
         if not site.flat or self._updates != self._lock.updates:
             return self.visit(site, node)
         # As `visit`, whose call takes a tenth of the time.
         result = self._made.get(node)
         if result is None:
-            nodes = self._nodes
-            first = len(nodes) << OUTPUT_BITS
-            nodes.append(node)
+            first = len(self._nodes) << OUTPUT_BITS
+            self._nodes.append(node)
             result = LazyTensor()
             result.context, result.id, result.origin = self, first, site.origins[0]
             if site.flat == 2:  # as the state of an LSTM
@@ -446,9 +448,8 @@ class LazyBatch(Context):
             self._updates = self._lock.updates
         result = self._made.get(node)
         if result is None:
-            nodes = self._nodes
-            first = len(nodes) << OUTPUT_BITS
-            nodes.append(node)
+            first = len(self._nodes) << OUTPUT_BITS
+            self._nodes.append(node)
             result = self._results(site, first, {})
             if self._shares:
                 self._made[node] = result
@@ -474,6 +475,9 @@ class LazyBatch(Context):
 
     def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
         """The results of a call: its `first` value and the others, and `rows` for elements of sequences."""
+        if site.flat:
+            one = lazy_tensor(self, first, site.origins[0])
+            return one if site.flat == 1 else (one, lazy_tensor(self, first + 1, site.origins[1]))
         leaves = [
             [lazy_tensor(self, (row << OUTPUT_BITS) + place, origin) for row in rows[domain]]
             if domain >= 0
