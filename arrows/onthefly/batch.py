@@ -325,7 +325,7 @@ class LazyBatch(Context):
                     if tensors and a.context is b.context is h.context is c.context is self:
                         site = after[a.origin, b.origin, h.origin, c.origin][None]
                         node = site.mark, a.id, b.id, h.id, c.id
-            if node is None:
+            if node is None and arguments and type(arguments[-1]) is not tuple:
                 ids = []
                 for x in arguments:
                     kind = type(x)
@@ -366,10 +366,8 @@ class LazyBatch(Context):
 
     def _call_anew(self, block: object, arguments: Any) -> Any:
         """The result of a call that `fast` does not tell; None for an operation."""
-        if isinstance(block, (tuple, Primitive)):
-            return None
         if not isinstance(block, core.Apply):
-            return self(block, *arguments)
+            return None if isinstance(block, (tuple, Primitive)) else self(block, *arguments)
         key: list[Any] = [block]
         ids: list[int] = []
         sequences: list[Elements] = []
@@ -476,7 +474,8 @@ class LazyBatch(Context):
     def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
         """The results of a call: its `first` value and the others, and `rows` for elements of sequences."""
         if site.flat:
-            one = lazy_tensor(self, first, site.origins[0])
+            one = LazyTensor()
+            one.context, one.id, one.origin = self, first, site.origins[0]
             return one if site.flat == 1 else (one, lazy_tensor(self, first + 1, site.origins[1]))
         leaves = [
             [lazy_tensor(self, (row << OUTPUT_BITS) + place, origin) for row in rows[domain]]
