@@ -325,6 +325,7 @@ class LazyBatch(Context):
                     if tensors and a.context is b.context is h.context is c.context is self:
                         site = after[a.origin, b.origin, h.origin, c.origin][None]
                         node = site.mark, a.id, b.id, h.id, c.id
+            # An operation beside numbers or parameters, which are part of it, or on more tensors.
             if node is None and arguments and type(arguments[-1]) is not tuple:
                 ids = []
                 for x in arguments:

@@ -481,6 +481,7 @@ class GradientMemory:
                 if region is None:
                     parts[o].append(_Part(key, None, in_place=False, adds=False))
                     continue
+                # A part that meets another is added, and a later one must not be written over it.
                 own = writers.setdefault(key, [])
                 before = [writer for writer, other in own if overlap(other, region)]
                 own.append((o, region))
