@@ -291,6 +291,7 @@ def operation(
         primitive = declare(function.__name__, rule, kernel, vjp, **flags)
 
         def of_one(x: Operand) -> TensorLike:
+            # On the fly this takes 0.5 us where the call is known; `bind` comes to the same question later.
             known = x.context.as_before(primitive, (x,)) if isinstance(x, TensorLike) else None
             return bind(primitive, x) if known is None else known
 

@@ -18,7 +18,7 @@ import arrows as ar
         (lambda *_: np.zeros(5), r"its initializer gave float64\[5\], where float32\[3, 2\] is wanted"),
         (lambda *_: None, r"its initializer gave object\[\]"),
         (lambda g, shape, dtype: np.full(shape, "a"), r"its initializer gave <U1\[3, 2\]"),
-        (ar.initializers.given(np.ma.array(np.ones((3, 2)), mask=True)), "3, 2. with masked elements"),
+        (ar.initializers.given(np.ma.masked_equal(np.eye(3, 2), 1)), "3, 2. with masked elements"),
     ],
 )
 def test_an_initializer_that_fails_names_its_parameter(initializer: Any, text: str) -> None:
